@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from baselines.exit_status import run
-from drift_envs.command_line import Debug, make_app
+from drift_envs.utils.command_line import Debug, make_app
 
 PROGRAM = "python -m baselines"
 RESULTS, PAGE, PICTURES = Path("baselines/results/rl_board"), Path("docs/research/rl_board.md"), Path("docs/pictures")

@@ -20,9 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from drift_envs.envs.frozen_lake.dynamics import Map, breaks_shortest_paths
 from drift_envs.envs.frozen_lake.functional import FunctionalLake
 from drift_envs.envs.frozen_lake.knobs import draw_map
-from drift_envs.envs.frozen_lake.model import Map, breaks_shortest_paths
 from drift_envs.envs.mountain_car.functional import FunctionalCar
 from drift_envs.errors import ArgumentError, KnobError, needs_extra
 from drift_envs.functional import drift

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from baselines.exit_status import run
-from drift_envs.command_line import Debug, make_app
 from drift_envs.errors import ArgumentError
-from drift_envs.lazy import find_callable
+from drift_envs.utils.command_line import Debug, make_app
+from drift_envs.utils.lazy import find_callable
 
 if TYPE_CHECKING:  # they need the extra, and without it `run` says so
     import numpy as np

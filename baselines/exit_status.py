@@ -11,8 +11,8 @@ from importlib.util import find_spec
 
 import typer
 
-from drift_envs.command_line import FAILED, WRONG_USAGE, run_app
 from drift_envs.errors import ArgumentError, DriftEnvsError, MissingDependencyError
+from drift_envs.utils.command_line import FAILED, WRONG_USAGE, run_app
 
 PACKAGES = ("gymnax", "jax", "optax", "pandas", "pyarrow")
 """What every command needs."""

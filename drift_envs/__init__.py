@@ -16,12 +16,12 @@ Importing it registers the ids: `DriftFrozenLake-v0`, `DriftMountainCar-v0`, `Dr
 
 from typing import TYPE_CHECKING
 
-from drift_envs._version import __version__
-from drift_envs.lazy import lazy_names
 from drift_envs.registration import register_all
+from drift_envs.utils.lazy import lazy_names
+from drift_envs.utils.version import __version__
 
 if TYPE_CHECKING:
-    from drift_envs.entry_points import make_from_schedule
+    from drift_envs.envs.make import make_from_schedule
     from drift_envs.errors import DriftEnvsError
     from drift_envs.schedule.loader import load_schedule
     from drift_envs.schedule.model import Schedule
@@ -35,7 +35,8 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "entry_points": ["make_from_schedule"],
+            "envs.make": ["make_from_schedule"],
+            "show": ["plots"],
             "errors": ["DriftEnvsError"],
             "schedule.loader": ["load_schedule"],
             "schedule.yaml": ["shipped_schedules"],
@@ -46,7 +47,7 @@ else:
             "wrappers.text": ["TextObservation"],
             "wrappers.twin": ["snapshot", "twin"],
         },
-        modules=("envs", "oracle", "plots", "schedule", "vector", "wrappers"),
+        modules=("envs", "oracle", "schedule", "show", "vector", "wrappers"),
     )
 
 register_all()

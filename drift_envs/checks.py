@@ -18,8 +18,8 @@ from typing import Any, Literal, TypeGuard, overload
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.error_messages import represent
 from drift_envs.errors import ArgumentError, DriftEnvsError
+from drift_envs.utils.error_messages import represent
 
 LARGEST_COUNT = 1_000_000
 """The largest count of goals, resamples, sub-environments and the like."""

@@ -18,8 +18,8 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 
 from drift_envs.checks import is_number
-from drift_envs.error_messages import show
 from drift_envs.errors import KnobError
+from drift_envs.utils.error_messages import show
 
 Value = Any
 """A knob's canonical, immutable value: number, bool, str, tuple, or a `FrozenMapping` of such."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, MissingDependencyError, check_versions, explain_import
-from drift_envs.lazy import load_object
+from drift_envs.utils.lazy import load_object
 
 if TYPE_CHECKING:
     from drift_envs.knobs import KnobTable
@@ -184,7 +184,7 @@ def _minigrid(name: str, limit: int, *arguments: str) -> tuple[str, EnvParts]:
     schedule = "minigrid_" + "".join(f"_{one.lower()}" if one.isupper() else one for one in name).removeprefix("_")
     row = EnvParts(
         f".env:{name}Grid",
-        ".model:MINIGRID_KNOBS",
+        ".dynamics:MINIGRID_KNOBS",
         limit,
         f"{schedule}/explicit",
         "drift_envs.envs.minigrid",
@@ -275,7 +275,7 @@ IDS: dict[str, EnvParts] = {
         arguments={"held_out": None},
         marks=".env:DeskMarks",
     ),
-    "DriftFacts-v0": _with_tasks("facts", ".env:Facts", ".model:FACTS_KNOBS", 30, arguments={"held_out": None}),
+    "DriftFacts-v0": _with_tasks("facts", ".env:Facts", ".world:FACTS_KNOBS", 30, arguments={"held_out": None}),
     "DriftRepository-v0": _with_tasks(
         "repository",
         ".env:Repository",
@@ -431,7 +431,7 @@ def register_all() -> None:
     `DriftWrapper` at no cost, and the tests check every id actively.
     """
     for env_id, parts in IDS.items():
-        place = f"drift_envs.entry_points:{env_id}"
+        place = f"drift_envs.envs.make:{env_id}"
         gym.register(
             id=env_id,
             entry_point=place,

@@ -20,7 +20,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 from drift_agents.analysis.plots import FAMILY_COLOURS, family_of
-from drift_agents.analysis.runs import read_run
+from drift_agents.analysis.rows import read_run
 from drift_agents.cli.run import ProgressBars
 from drift_agents.errors import DriftAgentsError, ExperimentError
 from drift_agents.experiment.folder import MANIFEST

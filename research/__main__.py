@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from drift_envs.command_line import FAILED, WRONG_USAGE, make_app, run_app
+from drift_envs.utils.command_line import FAILED, WRONG_USAGE, make_app, run_app
 
 PROGRAM = "python -m research"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.plots import FAMILY_COLOURS, drifts_of, family_of, series
-from drift_agents.analysis.runs import (
+from drift_agents.analysis.rows import (
     Row,
     Runs,
     ScheduleRuns,

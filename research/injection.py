@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.analysis.table import Table, to_markdown
-from drift_agents.matching import make_matching
+from drift_agents.envs.matching import make_matching
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Policy, make_policy
 from drift_agents.prompt.builder import Recall

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 from drift_agents.analysis.table import Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import write_text

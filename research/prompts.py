@@ -13,8 +13,8 @@ from itertools import takewhile
 from pathlib import Path
 
 import gymnasium as gym
-from drift_agents.agent import Agent
-from drift_agents.environment import environment_of
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.base import environment_of
 from drift_agents.llm.base import Message
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.brief import BRIEF

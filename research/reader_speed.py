@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Policy, Reply
 from drift_agents.policy.learned_reader.reader import LearnedReader

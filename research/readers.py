@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from drift_agents.analysis.runs import estimate, read_run
+from drift_agents.analysis.rows import estimate, read_run
 from drift_agents.analysis.table import MISSING, Table, to_markdown
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment

@@ -16,7 +16,7 @@ from drift_agents.experiment.config import Agents, Experiment
 from drift_agents.experiment.loader import parse_experiment
 
 from drift_envs import DriftWrapper, load_schedule
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from tests.core_ids import CORE_IDS
 from tests.documents import read_code, run_code
 

@@ -32,16 +32,16 @@ from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.experiment.trace import read_trace
 from drift_agents.llm.openai_compatible import read_reply
-from drift_agents.parts import _find_entry_points
 from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import REGISTRIES
+from drift_agents.registry.parts import _find_entry_points
+from drift_agents.registry.tables import REGISTRIES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import drift_envs  # noqa: F401 - registers the ids
 from drift_envs.cli.check import _find_tables
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.errors import DriftEnvsError
 from drift_envs.schedule import Timeline, load_schedule
 from tests.core_ids import CORE_IDS

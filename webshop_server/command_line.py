@@ -1,6 +1,6 @@
 """Conventions of command lines: exit statuses, errors in one line, plain help, and the hosts that servers answer.
 
-The other programs take them from `drift_envs.command_line`; `drift_agents.cli.root` from here, since importing
+The other programs take them from `drift_envs.utils.command_line`; `drift_agents.cli.root` from here, since importing
 `drift_envs` imports Gymnasium. This file imports nothing but Typer, so that `--help` stays fast.
 """
 

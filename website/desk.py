@@ -10,7 +10,7 @@ from typing import Any
 
 from drift_envs.envs.tools.database import CATALOGUE, EXTRAS, MERGERS, POLICY, REASONS, SPLITS
 from drift_envs.envs.tools.interface import DEFAULT_CHOICES, POLICY_BOUNDS, TYPES, make_interface
-from drift_envs.tool_calls import MOST_SILENT
+from drift_envs.tasks.tool_calls import MOST_SILENT
 
 
 def show_desk() -> Iterator[str]:

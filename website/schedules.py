@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from drift_envs.cli.plot import KnobSeries, collect_series, default_stop
 from drift_envs.cli.scheduled import ScheduledEnv, read_schedule
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, Timeline, load_schedule
 from website.shipped import read_table

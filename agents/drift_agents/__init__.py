@@ -13,36 +13,36 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from drift_agents.agent import Agent
+    from drift_agents.agent.agent import Agent
+    from drift_agents.agent.team_agent import TeamAgent
     from drift_agents.analysis.run import Run, load_run
     from drift_agents.controller.base import make_controller
-    from drift_agents.environment import AgentEnvironment
+    from drift_agents.envs.base import AgentEnvironment
+    from drift_agents.envs.matching import Exact, Matching
     from drift_agents.experiment.players import make_agent
-    from drift_agents.matching import Exact, Matching
     from drift_agents.memory.base import Memory, make_memory
     from drift_agents.policy.base import Policy, Reply, make_policy
     from drift_agents.prompt.builder import Recall
     from drift_agents.prompt.view import PromptView
     from drift_agents.team.base import Member, make_team
-    from drift_agents.team_agent import TeamAgent
     from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, Retrieved
     from drift_agents.verifier.base import Probed, Prober, Verifier, make_verifier
     from drift_agents.verifier.glove import Glove
     from drift_agents.verifier.prober import ReplayLiveProber, ReplayProber, SnapshotProber
 else:
     _HOMES = {
-        "agent": ["Agent"],
+        "agent.agent": ["Agent"],
         "analysis.run": ["Run", "load_run"],
         "controller.base": ["make_controller"],
-        "environment": ["AgentEnvironment"],
-        "matching": ["Exact", "Matching"],
+        "envs.base": ["AgentEnvironment"],
+        "envs.matching": ["Exact", "Matching"],
         "experiment.players": ["make_agent"],
         "memory.base": ["Memory", "make_memory"],
         "policy.base": ["Policy", "Reply", "make_policy"],
         "prompt.builder": ["Recall"],
         "prompt.view": ["PromptView"],
         "team.base": ["Member", "make_team"],
-        "team_agent": ["TeamAgent"],
+        "agent.team_agent": ["TeamAgent"],
         "types": ["AgentClock", "Episode", "Experience", "Outcome", "Record", "Retrieved"],
         "verifier.base": ["Probed", "Prober", "Verifier", "make_verifier"],
         "verifier.glove": ["Glove"],
@@ -50,7 +50,7 @@ else:
     }
 
     def __getattr__(name: str) -> Any:
-        from drift_envs.lazy import lazy_names  # imports Gymnasium, which `drift-agents --help` does without
+        from drift_envs.utils.lazy import lazy_names  # imports Gymnasium, which `drift-agents --help` does without
 
         find, _ = lazy_names(__name__, _HOMES)
         return find(name)

@@ -180,7 +180,7 @@ class Verdict(NamedTuple):
         cost: what the probes cost.
         removed: what fell out of memory.
         realigned: whether memory was rewritten because the environment was found to have changed.
-        contradicted: whether memory is in doubt from this step on (`drift_agents.agent.Agent`), by the verifier's
+        contradicted: whether memory is in doubt from this step on (`drift_agents.agent.agent.Agent`), by the verifier's
             own rule; for GLOVE, whether the probes contradicted memory.
         observed: the id under which the experience was written, or `None` when it was not.
         inserted: the id of the verified summary, or `None` when none was written.
@@ -364,7 +364,7 @@ class Episode(UsageFields):
         refreshes: how many strategies were made.
         tokens_estimated: tokens of all prompts and replies of its decisions, as `drift_agents.llm.base`
             estimates them, with and without a language model.
-        loop_steps: steps in circles longer than five steps (`drift_agents.agent.count_loop_steps`).
+        loop_steps: steps in circles longer than five steps (`drift_agents.agent.agent.count_loop_steps`).
         trace: the steps, one by one.
         closing: what the verifier found out when the episode was over.
         member: the member of a team that played; empty for an agent, and where all members decide together.

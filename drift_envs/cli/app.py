@@ -25,7 +25,8 @@ from drift_envs.cli.options import (
     id_option,
     schedules_argument,
 )
-from drift_envs.command_line import (
+from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
+from drift_envs.utils.command_line import (
     FAILED,
     WRONG_USAGE,
     AllowHost,
@@ -38,8 +39,7 @@ from drift_envs.command_line import (
     run_app,
     verbosity_of,
 )
-from drift_envs.errors import DriftEnvsError, UnknownChoiceError, UnknownScheduleError
-from drift_envs.files import prepare_file
+from drift_envs.utils.files import prepare_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,7 +83,7 @@ def _status_of(error: Exception) -> int | None:
         return WRONG_USAGE
     if isinstance(error, (DriftEnvsError, OSError)):
         return FAILED
-    from drift_envs.entry_points import describe_error
+    from drift_envs.envs.make import describe_error
 
     return None if describe_error(error) is None else FAILED
 
@@ -92,7 +92,7 @@ def _words_of(error: Exception) -> str:
     """An error in one line; one of another package's environment names the package."""
     if isinstance(error, DriftEnvsError):
         return str(error)
-    from drift_envs.entry_points import describe_error
+    from drift_envs.envs.make import describe_error
 
     return describe_error(error) or str(error)
 

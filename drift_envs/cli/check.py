@@ -19,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_envs.cli.scheduled import ScheduledEnv, ask_import, open_schedule, read_schedule
-from drift_envs.entry_points import knob_table_of, make_from_schedule, make_plain, module_to_import
+from drift_envs.envs.make import knob_table_of, make_from_schedule, make_plain, module_to_import
 from drift_envs.errors import (
     ArgumentError,
     DeclaredKnobsError,

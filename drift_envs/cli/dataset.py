@@ -16,13 +16,13 @@ from rich.text import Text
 
 from drift_envs.checks import check_integer
 from drift_envs.cli.recording import RECORDING_SUFFIX, read_recording, to_action
-from drift_envs.command_line import make_console
 from drift_envs.datasets import DatasetOptions, ReplayedEpisode, read_streams, write_dataset, write_minari
 from drift_envs.datasets.streams import load_minari
-from drift_envs.entry_points import make_from_schedule
+from drift_envs.envs.make import make_from_schedule
 from drift_envs.errors import ArgumentError
-from drift_envs.lazy import find_callable
 from drift_envs.metrics import DetectorSummary, Estimate, score_detector
+from drift_envs.utils.command_line import make_console
+from drift_envs.utils.lazy import find_callable
 
 
 def record_dataset(options: DatasetOptions, out: Path, *, minari: bool, is_quiet: bool) -> None:

@@ -18,11 +18,11 @@ from rich.table import Table
 from rich.text import Text
 
 from drift_envs.errors import ArgumentError
-from drift_envs.files import prepare_file, write_whole
 from drift_envs.knobs import Knob, thaw
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule
 from drift_envs.schedule.yaml import SECTION
+from drift_envs.utils.files import prepare_file, write_whole
 
 WRAPPER_KNOBS = (
     "observation_noise",

@@ -30,7 +30,7 @@ def _complete_schedules(incomplete: str) -> list[str]:
 
 
 def _parse_id(text: str) -> str:
-    from drift_envs.entry_points import check_id
+    from drift_envs.envs.make import check_id
 
     try:
         check_id(text)
@@ -90,7 +90,7 @@ EnvOption = Annotated[
 
 def import_all(names: list[str] | None) -> list[str]:
     """Import modules, and let those of folders be imported; they are searched after all others."""
-    from drift_envs.entry_points import folder_of
+    from drift_envs.envs.make import folder_of
 
     for name in names or ():
         if Path(name).is_dir():

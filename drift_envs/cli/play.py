@@ -13,10 +13,10 @@ import numpy as np
 
 from drift_envs.checks import check_reward
 from drift_envs.cli.scheduled import default_schedule, open_schedule
-from drift_envs.command_line import refuse
-from drift_envs.entry_points import make_plain
+from drift_envs.envs.make import make_plain
 from drift_envs.errors import ArgumentError
 from drift_envs.registration import IDS, Controls
+from drift_envs.utils.command_line import refuse
 from drift_envs.wrappers.text import list_actions, read_action
 
 FRAMES = 30

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from drift_envs.cli.scheduled import ScheduledEnv, open_schedule
 from drift_envs.errors import ArgumentError, needs_extra
-from drift_envs.files import prepare_file, write_whole
-from drift_envs.plots import stagger, write_names
 from drift_envs.schedule import NEVER, Timeline
+from drift_envs.show.plots import stagger, write_names
+from drift_envs.utils.files import prepare_file, write_whole
 
 BLOCKS = " ▁▂▃▄▅▆▇█"
 ROWS = 4

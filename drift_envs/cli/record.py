@@ -18,7 +18,6 @@ import numpy as np
 
 from drift_envs.cli.recording import RECORDING_SUFFIX, Recording, read_recording, replay
 from drift_envs.cli.scheduled import ScheduledEnv, default_schedule, open_schedule
-from drift_envs.command_line import make_console
 from drift_envs.datasets.recorder import Act, make_policy
 from drift_envs.errors import (
     ArgumentError,
@@ -27,8 +26,9 @@ from drift_envs.errors import (
     load_all,
     needs_extra,
 )
-from drift_envs.files import prepare_file, write_whole
 from drift_envs.registration import IDS
+from drift_envs.utils.command_line import make_console
+from drift_envs.utils.files import prepare_file, write_whole
 
 FORMATS = (".gif", ".mp4", ".png")
 SHOP = "DriftWebShop-v0"

@@ -13,8 +13,8 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, Field, ValidationError
 
-from drift_envs.error_messages import describe_invalid
 from drift_envs.errors import ArgumentError, StateError
+from drift_envs.utils.error_messages import describe_invalid
 
 RECORDING_SUFFIX = ".jsonl.gz"
 """The ending of files with the steps of a finished run."""

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_envs.command_line import refuse
-from drift_envs.entry_points import check_id, folder_of, knob_table_of, make_from_schedule, make_plain, module_to_import
+from drift_envs.envs.make import check_id, folder_of, knob_table_of, make_from_schedule, make_plain, module_to_import
 from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.knobs import KnobTable
 from drift_envs.oracle import Oracle, PlannedKnobs
@@ -18,6 +17,7 @@ from drift_envs.registration import IDS
 from drift_envs.schedule import Phase, Schedule, Timeline, load_schedule, shipped_schedules
 from drift_envs.schedule.loader import Tables
 from drift_envs.schedule.yaml import FILE_ENDINGS, split_suffix
+from drift_envs.utils.command_line import refuse
 from drift_envs.wrappers.binding import declared_knob_table
 
 

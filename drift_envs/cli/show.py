@@ -17,11 +17,11 @@ from rich.text import Text
 
 from drift_envs.cli.scheduled import ScheduledEnv, read_schedule, table_of
 from drift_envs.errors import ArgumentError
-from drift_envs.files import write_whole
 from drift_envs.knobs import Value, thaw
 from drift_envs.metrics import KnobDifference, StatementScore, compare_phases
 from drift_envs.oracle import ChangeEffect, measure_drifts
 from drift_envs.schedule import NEVER, Phase
+from drift_envs.utils.files import write_whole
 from drift_envs.wrappers.overlay import describe_change, show_value
 
 FIRST = 6

@@ -16,8 +16,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from drift_envs.error_messages import describe_os_error, show
 from drift_envs.errors import ArgumentError, StateError, needs_extra
+from drift_envs.utils.error_messages import describe_os_error, show
 
 EXTRA = "dataset"
 _LISTS = (gym.spaces.Box, gym.spaces.MultiDiscrete, gym.spaces.MultiBinary)

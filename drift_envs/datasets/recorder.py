@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 
-from drift_envs._version import __version__
 from drift_envs.checks import check_integer, check_number, check_reward
 from drift_envs.datasets.folder import DatasetFolder, column_names, encode, load_pyarrow, part_count
-from drift_envs.entry_points import MOST_STEPS, make_from_schedule
+from drift_envs.envs.make import MOST_STEPS, make_from_schedule
 from drift_envs.errors import ArgumentError, NoOracleError, StateError, UnknownChoiceError
 from drift_envs.knobs import thaw
-from drift_envs.lazy import find_callable
-from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, Timeline, load_schedule
+from drift_envs.tasks.recurring_tasks import RecurringTasksEnv
+from drift_envs.utils.lazy import find_callable
+from drift_envs.utils.version import __version__
 
 POLICIES = ("random", "optimal", "initial")
 """Random actions; the optimum of the present tick; the optimum of tick 0, which is kept whatever drifts."""

@@ -11,11 +11,11 @@
 
 from typing import TYPE_CHECKING
 
-from drift_envs.lazy import lazy_names
+from drift_envs.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from drift_envs.envs.facts.env import Facts
-    from drift_envs.envs.facts.model import FACTS_KNOBS
+    from drift_envs.envs.facts.world import FACTS_KNOBS
     from drift_envs.envs.frozen_lake.env import FrozenLake
     from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
     from drift_envs.envs.house.env import House
@@ -34,7 +34,7 @@ else:
         __name__,
         {
             "facts.env": ["Facts"],
-            "facts.model": ["FACTS_KNOBS"],
+            "facts.world": ["FACTS_KNOBS"],
             "frozen_lake.env": ["FrozenLake"],
             "frozen_lake.knobs": ["FROZEN_LAKE_KNOBS"],
             "house.env": ["House"],

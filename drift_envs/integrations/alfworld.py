@@ -17,8 +17,8 @@ from drift_envs.envs.alfworld.room import list_tasks as list_room_tasks
 from drift_envs.envs.house.knobs import ROOMS, number_room, spell
 from drift_envs.envs.house.tasks import list_tasks
 from drift_envs.errors import ArgumentError, StateError
-from drift_envs.households import TASK_TYPES
-from drift_envs.recurring_tasks import MOST_TASKS
+from drift_envs.tasks.households import TASK_TYPES
+from drift_envs.tasks.recurring_tasks import MOST_TASKS
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.records import DriftLog, DriftState
 

@@ -11,10 +11,10 @@ from typing import Any
 import gymnasium as gym
 
 from drift_envs.checks import check_integer
-from drift_envs.chromium import FLAGS, find_chromium
 from drift_envs.envs.webshop.served import ServerBackend
 from drift_envs.errors import ArgumentError, needs_extra
 from drift_envs.registration import IDS
+from drift_envs.show.chromium import FLAGS, find_chromium
 from drift_envs.wrappers.drift import Source
 from webshop_server.settings import Settings
 

@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from drift_envs.checks import check_integer, check_reward
-from drift_envs.entry_points import make_from_schedule
+from drift_envs.envs.make import make_from_schedule
 from drift_envs.errors import ArgumentError, StateError, UnknownChoiceError
 from drift_envs.metrics.adaptation import Recovery, recovery, summarise_recoveries
 from drift_envs.registration import IDS

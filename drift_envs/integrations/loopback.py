@@ -9,8 +9,8 @@ import socket
 from typing import Any
 
 from drift_envs.checks import check_integer
-from drift_envs.command_line import HostRule
 from drift_envs.errors import ArgumentError
+from drift_envs.utils.command_line import HostRule
 
 __all__ = ["LOOPBACK", "MAX_BODY", "HostRule", "guard", "listen", "refuse"]
 

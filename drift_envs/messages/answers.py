@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from drift_envs.json_schema import (
+from drift_envs.messages.content import ARGUMENTS, read_arguments, read_message, without_thoughts
+from drift_envs.messages.wordings import NOUNS, REACT, Wordings, find_last_line
+from drift_envs.utils.json_schema import (
     coerce,
     find_objects,
     nearest,
@@ -16,8 +18,6 @@ from drift_envs.json_schema import (
     violations,
     without_surrogates,
 )
-from drift_envs.messages.content import ARGUMENTS, read_arguments, read_message, without_thoughts
-from drift_envs.messages.wordings import NOUNS, REACT, Wordings, find_last_line
 
 ANSWER_TAG = "answer"
 SCALARS = ("string", "integer", "number", "boolean")
@@ -52,7 +52,7 @@ def read_answer(text: str, schema: Mapping[str, Any]) -> ParsedAnswer:
 
     Args:
         text: the answer.
-        schema: its form, with the rules of `drift_envs.json_schema.violations`.
+        schema: its form, with the rules of `drift_envs.utils.json_schema.violations`.
 
     Returns:
         The data, or the errors of the first candidate.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from drift_envs.json_schema import parse_json
+from drift_envs.utils.json_schema import parse_json
 
 _THOUGHT = re.compile(
     r"<(?P<end>/?)(?P<name>think|thinking|thoughts?|reasoning|reflection|scratchpad|seed:think)(?:\s[^<>]*)?>"

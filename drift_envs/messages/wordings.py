@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from drift_envs.json_schema import NUMBER, coerce, nearest, unquote, violations
+from drift_envs.utils.json_schema import NUMBER, coerce, nearest, unquote, violations
 
 _LINE = re.compile(  # no two neighbours repeat the same characters: a long line would take quadratic time
     r"^[ \t*`_>#~\u2022-]*(?:(?:the|my|your|final|next|chosen|best|selected|proposed)[ \t]+)*"

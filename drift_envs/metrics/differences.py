@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from drift_envs.checks import is_number
-from drift_envs.error_messages import show
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.schedule import Timeline
+from drift_envs.utils.error_messages import show
 from drift_envs.wrappers.overlay import describe_change
 
 TOLERANCE = 1e-9
@@ -65,7 +65,7 @@ def compare_phases(timeline: Timeline, before: str, after: str) -> tuple[KnobDif
         ArgumentError: if there is no such phase.
 
     Example:
-        >>> from drift_envs.entry_points import knob_table_of
+        >>> from drift_envs.envs.make import knob_table_of
         >>> from drift_envs.schedule import load_schedule
         >>> schedule = load_schedule("frozen_lake/implicit")
         >>> timeline = Timeline(schedule, knob_table_of("DriftFrozenLake-v0"), seed=0)

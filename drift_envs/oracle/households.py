@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from drift_envs.errors import ArgumentError
-from drift_envs.households import HouseholdEnv, HouseholdTask
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import completion_probability
 from drift_envs.oracle.recurring import CommandOracle, Plans, Setting
+from drift_envs.tasks.households import HouseholdEnv, HouseholdTask
 
 SAMPLE = 20
 """The number of tasks that are evaluated if the environment draws from all tasks of the place."""

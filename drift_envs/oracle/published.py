@@ -8,8 +8,8 @@ from typing import Any
 
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, EpisodeOracle
-from drift_envs.package_env import PackageToolsEnv
-from drift_envs.package_tools import PackageInterface
+from drift_envs.tasks.package_env import PackageToolsEnv
+from drift_envs.tasks.package_tools import PackageInterface
 
 
 class PublishedOracle(EpisodeOracle[PackageInterface, int]):

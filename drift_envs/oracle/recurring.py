@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from drift_envs.checks import check_integer
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import ChangeEffect, KnobSource, Response, completion_probability, order_responses
-from drift_envs.recurring_tasks import MOST_TASKS, TaskEpisode
+from drift_envs.tasks.recurring_tasks import MOST_TASKS, TaskEpisode
 
 Setting = TypeVar("Setting", bound=Hashable)
 Task = TypeVar("Task", bound=Hashable)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from drift_envs.lazy import lazy_names
+from drift_envs.utils.lazy import lazy_names
 
 if TYPE_CHECKING:
     from drift_envs.schedule.loader import load_schedule

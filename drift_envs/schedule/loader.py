@@ -24,7 +24,6 @@ import gymnasium as gym
 import numpy as np
 from pydantic import BaseModel, ValidationError
 
-from drift_envs.error_messages import broken_rule, key_path, nearest, show
 from drift_envs.errors import ArgumentError, DeclaredKnobsError, DriftWarning, KnobError, Problem, ScheduleError
 from drift_envs.knobs import Knob, KnobTable, Value, leaves_to_seed, powers, reflect, swapped
 from drift_envs.schedule.model import (
@@ -53,6 +52,7 @@ from drift_envs.schedule.yaml import (
     read_mapping,
     read_named,
 )
+from drift_envs.utils.error_messages import broken_rule, key_path, nearest, show
 
 _UNKNOWN_KEY = "is no key that belongs here."
 _LARGEST = 2**63 - 1

@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_envs.error_messages import nearest
 from drift_envs.errors import ArgumentError, UnknownChoiceError
 from drift_envs.schedule.model import MAX_TICK, SOURCE, Drift
 from drift_envs.schedule.occurrences import MOST_EVENTS, Occurrences, times_of
 from drift_envs.schedule.yaml import Finding
+from drift_envs.utils.error_messages import nearest
 
 NEVER = sys.maxsize
 """The tick that does not come."""

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from drift_envs.error_messages import key_path, nearest, show
 from drift_envs.errors import Problem, ScheduleError, UnknownScheduleError
+from drift_envs.utils.error_messages import key_path, nearest, show
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -11,10 +11,10 @@ import gymnasium as gym
 
 from drift_envs.errors import ArgumentError, KnobError, Problem, ScheduleError
 from drift_envs.knobs import KnobTable
-from drift_envs.lazy import load_object
 from drift_envs.registration import EnvParts
 from drift_envs.schedule.loader import NamedSource, load_schedule, reachable_values
 from drift_envs.schedule.model import Schedule
+from drift_envs.utils.lazy import load_object
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import DriftWrapper, Source
 from drift_envs.wrappers.internal import mark_internal

@@ -12,11 +12,11 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.wrappers import HumanRendering
 
 from drift_envs.checks import check_reward, check_single
-from drift_envs.drawing import cut_text, load_pygame, open_font
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.registration import parts_of
 from drift_envs.schedule import NEVER, Phase, Timeline
+from drift_envs.show.drawing import cut_text, load_pygame, open_font
 from drift_envs.wrappers.drift import find_drift
 from drift_envs.wrappers.effects import Effects
 from drift_envs.wrappers.internal import InternalWrapper, layers

@@ -16,7 +16,7 @@ import numpy as np
 from drift_envs.attributes.shared_parts import copy_parts, rebind
 from drift_envs.checks import check_single
 from drift_envs.errors import ArgumentError, DriftEnvsError, HiddenError, StateError
-from drift_envs.tunable import PoisonedEnv, TunableEnv
+from drift_envs.tunable import TunableEnv
 from drift_envs.wrappers.drift import DriftWrapper, find_drift
 from drift_envs.wrappers.effects import Effects
 from drift_envs.wrappers.internal import InternalWrapper, layers
@@ -101,8 +101,8 @@ class Twin(gym.Env[Any, Any]):
         follower = next(layer for layer in layers(inner) if isinstance(layer, DriftWrapper))
         follower.follow(leader)
         base = inner.unwrapped
-        if isinstance(base, PoisonedEnv) and isinstance(leader.unwrapped, PoisonedEnv):
-            base.share_visits(leader.unwrapped)
+        if isinstance(base, TunableEnv) and isinstance(leader.unwrapped, TunableEnv):
+            base.share_world(leader.unwrapped)
         self.__leader = leader
         self.__inner = inner
         self.__stream = stream

@@ -6,7 +6,7 @@ Only the first part is needed: without words of its own, states are written as J
 import json
 
 import gymnasium as gym
-from drift_agents.environment import AgentEnvironment
+from drift_agents.envs.base import AgentEnvironment
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import check_conflict
 

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.cell_environment import EvaluationWrapper
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
-from drift_agents.experiment.environments import EvaluationWrapper
 from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.plan import NO_PART, Cell
-from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.types import AgentClock, Episode, Experience, Transition
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 from drift_agents.analysis.table import Table, format_estimate
 from drift_agents.memory.base import make_memory
 from drift_agents.types import AgentClock, Experience, Outcome, Transition

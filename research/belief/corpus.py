@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 from drift_agents.analysis.table import Table, format_count, format_estimate
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment

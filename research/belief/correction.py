@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 from drift_agents.analysis.table import MISSING, Table, format_estimate
 from drift_agents.types import AgentClock, Experience, Outcome, Record, Transition
 

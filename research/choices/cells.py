@@ -17,8 +17,8 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+from drift_agents.experiment.cell_environment import read_schedule
 from drift_agents.experiment.config import Agents, Experiment, ScheduleSettings
-from drift_agents.experiment.environments import read_schedule
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import TEST

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 
 from drift_envs.metrics import Estimate
 from research.choices.model import LEAST, ClaimPlay, Combination, parse_effect

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.cli.check_coder import REFERENCES
 from drift_agents.errors import EvidenceError

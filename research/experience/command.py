@@ -17,14 +17,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 from drift_agents.analysis.table import MISSING, Table, format_estimate, to_markdown
+from drift_agents.envs.matching import Exact
+from drift_agents.experiment.cell_environment import Demonstrator
 from drift_agents.experiment.config import ScheduleSettings
-from drift_agents.experiment.environments import Demonstrator
 from drift_agents.experiment.episode import CellSetup, play
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import Cell, plan_cells
-from drift_agents.matching import Exact
 from drift_agents.types import Episode
 
 from research.experience.curves import draw_following

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from drift_agents.analysis.plots import PlotSeries
-from drift_agents.analysis.runs import estimate
+from drift_agents.analysis.rows import estimate
 
 from research.experience.following import Execution, Pair, follow_executions, follow_steps, split_by_fate
 from research.pictures import PlotFile, make_folder, style_of, write_panels

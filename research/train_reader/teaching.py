@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from drift_agents.agent import Agent
-from drift_agents.environment import find_environment
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.base import find_environment
 from drift_agents.llm.base import Message, RuleModel
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import Reply

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from drift_agents.analysis.runs import Runs, estimate, group, mean_of
+from drift_agents.analysis.rows import Runs, estimate, group, mean_of
 from drift_agents.analysis.table import Table, format_estimate
 from drift_agents.experiment.folder import write_text
 from drift_agents.experiment.loader import parse_experiment

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drift_envs.json_schema import violations
 from drift_envs.messages import read_action, read_answer, without_thoughts
+from drift_envs.utils.json_schema import violations
 from tests.answer_schemas import ACTION, MIXED, REASONED
 
 

@@ -14,7 +14,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import drift_envs
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.errors import ArgumentError, MissingDependencyError, ScheduleError, StateError
 from drift_envs.registration import IDS
 from drift_envs.schedule import Schedule, load_schedule

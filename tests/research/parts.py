@@ -1,6 +1,6 @@
 """How experiments name the policies of `research/experiments/readers.py`."""
 
-from drift_agents.part_file import PartFile
+from drift_agents.registry.part_file import PartFile
 
 from research.experiments import readers
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError, ExperimentError
-from drift_agents.matching import Exact
 from drift_agents.types import Outcome, Transition
 
 from research.__main__ import main

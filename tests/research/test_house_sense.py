@@ -6,7 +6,7 @@ import json
 
 import gymnasium as gym
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.envs.house import HOUSE
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.llm import LanguageModelPolicy

@@ -20,7 +20,7 @@ from drift_agents.policy.llm import LanguageModelPolicy
 from drift_agents.policy.messages import FACTS_FORMATS
 from drift_agents.prompt.lessons import Trajectory, render_trajectory
 from drift_agents.prompt.view import PromptView, Recollection
-from drift_agents.registry import MEMORIES, VERIFIERS
+from drift_agents.registry.tables import MEMORIES, VERIFIERS
 from drift_agents.types import Outcome
 
 from research.experiments.readers import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gymnasium as gym
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.envs.tools import TOOLS
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.prompt.builder import Recall

@@ -18,10 +18,10 @@ import numpy as np
 from drift_agents.analysis.withdrawn import Withdrawals
 from drift_agents.envs.facts.planner import mentions_end
 from drift_agents.errors import ArgumentError, PartError
-from drift_agents.part_file import describe_failure, is_interruption
+from drift_agents.registry.part_file import describe_failure, is_interruption
 from drift_agents.stores.base import check_call, check_service, read_texts, takes
 from drift_envs.checks import check_choice, check_count, check_integer, check_interval
-from drift_envs.envs.facts.model import (
+from drift_envs.envs.facts.world import (
     FACTS_OF_A_KIND,
     FATES,
     KINDS,
@@ -30,8 +30,8 @@ from drift_envs.envs.facts.model import (
     FactsModel,
     make_model,
 )
-from drift_envs.invented_words import read_words
 from drift_envs.metrics import classify_statement
+from drift_envs.tasks.invented_words import read_words
 
 UNCHANGED = "unchanged"
 UNSAID = "silent"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from drift_agents.analysis.runs import describe_interval, estimate
+from drift_agents.analysis.rows import describe_interval, estimate
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.coder.runner import CONTROL, log_of

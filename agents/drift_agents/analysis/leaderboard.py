@@ -21,7 +21,7 @@ from drift_agents.analysis.names import (
 from drift_agents.analysis.price import AREA, UNLIMITED
 from drift_agents.analysis.ranking import BOARD, Standing, Standings, rank_agents
 from drift_agents.analysis.resampling import RESAMPLES
-from drift_agents.analysis.runs import describe_interval
+from drift_agents.analysis.rows import describe_interval
 from drift_agents.analysis.table import MISSING, Table, format_difference, format_estimate, format_plain, to_markdown
 from drift_agents.experiment.folder import write_text
 

@@ -17,8 +17,8 @@ from drift_agents.embedding.base import Embedding, Vectors, make_embedding
 from drift_agents.envs.facts.planner import read_about, read_claim
 from drift_agents.errors import UnknownNameError
 from drift_agents.experiment.folder import write_text
-from drift_agents.part_file import PartFile
-from drift_agents.registry import STORES
+from drift_agents.registry.part_file import PartFile
+from drift_agents.registry.tables import STORES
 from drift_agents.stores.base import StoreProtocol
 from drift_agents.stores.services import AskFirst, CommonWords, Everything, NewestFirst, Replace
 

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from drift_agents.part_file import part_files
-from drift_agents.registry import STORES
+from drift_agents.registry.part_file import part_files
+from drift_agents.registry.tables import STORES
 
 MEMORY_NAMES = {
     "none": "No memory",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from drift_agents.analysis.runs import WINDOW, PlayerIndex, Row, Runs, estimate
+from drift_agents.analysis.rows import WINDOW, PlayerIndex, Row, Runs, estimate
 
 REFERENCES, OTHER = "references", "other"
 

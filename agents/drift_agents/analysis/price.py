@@ -18,7 +18,7 @@ import pandas as pd
 
 from drift_agents.analysis.evidence import AXES, EvidenceTable
 from drift_agents.analysis.names import CLAIRVOYANT
-from drift_agents.analysis.runs import TOLERANCE, WINDOW
+from drift_agents.analysis.rows import TOLERANCE, WINDOW
 from drift_agents.experiment.logs import SUCCESS
 
 BUDGETS = (1.0, 1.25, 1.5, 2.0, 3.0)

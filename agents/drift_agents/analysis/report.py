@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from drift_agents.analysis.runs import TOLERANCE, WINDOW, Row, ScheduleRuns, parts_of, read_run
+from drift_agents.analysis.rows import TOLERANCE, WINDOW, Row, ScheduleRuns, parts_of, read_run
 from drift_agents.analysis.table import Table, escape_html, format_seeds, print_table, to_markdown
 from drift_agents.analysis.tables import (
     CellGroup,
@@ -25,7 +25,7 @@ from drift_agents.analysis.tables import (
 )
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import REPORT, write_text
-from drift_envs.command_line import plain_text
+from drift_envs.utils.command_line import plain_text
 
 LEGEND = (
     "Success rates (explicit drifts) and scores (implicit drifts) are in percent and never averaged together.",

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from drift_agents.analysis.report import make_report
-from drift_agents.analysis.runs import (
+from drift_agents.analysis.rows import (
     Row,
     Runs,
     ScheduleRuns,

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from drift_agents.agent import NOTABLE_LOOPS
+from drift_agents.agent.agent import NOTABLE_LOOPS
 from drift_agents.analysis.names import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
-from drift_agents.analysis.runs import (
+from drift_agents.analysis.rows import (
     Player,
     Row,
     Runs,
@@ -399,7 +399,7 @@ def _compared(parts: Sequence[ScheduleRuns]) -> str:
 
 
 def _looped(parts: Sequence[ScheduleRuns]) -> str:
-    """Which agents moved in circles for longer than five steps (`drift_agents.agent.count_loop_steps`)."""
+    """Which agents moved in circles for longer than five steps (`drift_agents.agent.agent.count_loop_steps`)."""
     found = []
     for part in parts:
         for _, run in part.players.agents():

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from drift_agents.envs.facts.planner import SYNONYMS, mentions_end, read_about
-from drift_envs.envs.facts.model import NAMESAKES, PEOPLE, SMALL_TALK
-from drift_envs.invented_words import read_words
+from drift_envs.envs.facts.world import NAMESAKES, PEOPLE, SMALL_TALK
+from drift_envs.tasks.invented_words import read_words
 
 _END = re.compile(
     r"\b(?:no|not|none|nothing|null|nil|n/a|never|without|nobody|nowhere|unknown|unset|undefined|empty|vacant|vacated|"

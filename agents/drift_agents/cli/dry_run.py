@@ -29,8 +29,8 @@ from drift_agents.llm.service import Service
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, history_length, make_policy
 from drift_agents.policy.llm import MAX_TOKENS
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import POLICIES
-from drift_envs.command_line import Verbosity
+from drift_agents.registry.tables import POLICIES
+from drift_envs.utils.command_line import Verbosity
 
 SAMPLE, SAMPLE_STEPS = 4, 150
 """Episodes that every agent plays on every schedule, for the number of requests and their lengths; it stops earlier

@@ -14,15 +14,15 @@ from rich.console import Console
 
 from drift_agents.analysis.table import Table, print_table
 from drift_agents.cli.run import ProgressBars
+from drift_agents.experiment.cell_environment import EvaluationWrapper, make_env, read_schedule
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.environments import EvaluationWrapper, make_env, read_schedule
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.plan import Cell, plan_cells, plan_episodes
 from drift_agents.experiment.runner import Progress, count_training, name_failures
 from drift_agents.experiment.workers import count_cores
 from drift_agents.interruption import one_process
-from drift_envs.command_line import Verbosity
 from drift_envs.schedule.yaml import split_suffix
+from drift_envs.utils.command_line import Verbosity
 
 MEASURED_SECONDS = 30.0
 """How long an experiment without language models is played in all."""

@@ -148,7 +148,7 @@ def read_sections() -> dict[str, dict[str, str]]:
         >>> read_sections()["references"]["clairvoyant"]
         'The optimal policy of every tick.'
     """
-    from drift_agents.registry import CONTROLLERS, ENVIRONMENTS, MEMORIES, POLICIES, TEAMS, VERIFIERS
+    from drift_agents.registry.tables import CONTROLLERS, ENVIRONMENTS, MEMORIES, POLICIES, TEAMS, VERIFIERS
 
     return {
         "experiments": read_summaries(),

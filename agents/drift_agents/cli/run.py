@@ -42,13 +42,13 @@ from drift_agents.llm.connection import import_openai
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.llm.service import ReplyStore, Service, Totals
 from drift_agents.memory.base import is_memory_service
-from drift_agents.part_file import PartFile, part_files
-from drift_agents.parts import read_named
-from drift_agents.registry import POLICIES, STORES
-from drift_envs.command_line import Verbosity, refuse
+from drift_agents.registry.part_file import PartFile, part_files
+from drift_agents.registry.parts import read_named
+from drift_agents.registry.tables import POLICIES, STORES
 from drift_envs.errors import load_all
 from drift_envs.integrations.trackers import make_tracker
 from drift_envs.schedule.yaml import YamlError, parse_yaml, split_suffix
+from drift_envs.utils.command_line import Verbosity, refuse
 from webshop_server.command_line import make_console
 
 OF_SCHEDULES = ("recall", "matching")

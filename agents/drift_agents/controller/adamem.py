@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from drift_agents.controller.base import Decision, Render
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, RuleModel, ask, object_schema, read_messages
-from drift_agents.matching import Matching
 from drift_agents.memory.base import Exemplar, Memory, recall_exemplars
 from drift_agents.memory.episodic import MOST
 from drift_agents.policy.base import LanguagePolicy, Policy, Reply, SideQuestion, decide

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
 from drift_agents.memory.base import Memory
-from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.policy.base import Policy, Reply, decide
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import CONTROLLERS
+from drift_agents.registry.parts import check_protocol, check_result, refuse_result
+from drift_agents.registry.tables import CONTROLLERS
 from drift_agents.types import AgentClock, Episode, RecordId, Removed, Thought
 from drift_envs.checks import check_flag
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.errors import ArgumentError
-from drift_agents.parts import check_protocol, read_named
-from drift_agents.registry import EMBEDDINGS
+from drift_agents.registry.parts import check_protocol, read_named
+from drift_agents.registry.tables import EMBEDDINGS
 from drift_envs.checks import check_count
 
 Vectors = NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from drift_agents.part_file import PartFile
+from drift_agents.registry.part_file import PartFile
 from drift_envs.checks import is_integer
 from drift_envs.schedule.yaml import split_suffix
 

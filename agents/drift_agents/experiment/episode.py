@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
+from drift_agents.agent.team_agent import TeamAgent
 from drift_agents.controller.base import make_controller
-from drift_agents.environment import find_environment
+from drift_agents.envs.base import find_environment
+from drift_agents.envs.matching import Exact, Matching, make_matching
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.cell_environment import EvaluationWrapper, make_env, memory_dependencies, read_schedule
 from drift_agents.experiment.config import SOLO, ScheduleSettings, TrainingSettings
-from drift_agents.experiment.environments import EvaluationWrapper, make_env, memory_dependencies, read_schedule
 from drift_agents.experiment.evaluator import EpisodeEvaluator
 from drift_agents.experiment.logs import SUCCESS, TEST, TRAIN
 from drift_agents.experiment.plan import Cell, PlannedEpisode, plan_episodes
@@ -29,12 +31,10 @@ from drift_agents.experiment.players import (
     with_prober,
 )
 from drift_agents.llm.service import Service
-from drift_agents.matching import Exact, Matching, make_matching
 from drift_agents.memory.base import Memory, NoMemory
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import Policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.team_agent import TeamAgent
 from drift_agents.types import Episode, strongest_supervision
 from drift_agents.verifier.base import Verifier, make_verifier
 from drift_envs.errors import ArgumentError

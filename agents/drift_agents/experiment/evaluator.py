@@ -11,8 +11,8 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Any, NamedTuple
 
-from drift_agents.experiment.environments import NO_PHASE, EvaluationWrapper
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
+from drift_agents.experiment.cell_environment import NO_PHASE, EvaluationWrapper
 from drift_agents.memory.base import AuditedMemory, Memory, PeekedMemory
 from drift_agents.prompt.view import settle
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Verdict

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.environment import find_environment
+from drift_agents.envs.base import find_environment
 from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.folder import TRACES, read_manifest, write_text
 from drift_agents.experiment.logs import SUCCESS

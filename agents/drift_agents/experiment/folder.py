@@ -32,10 +32,10 @@ import scipy
 from drift_agents.errors import ExperimentError, PartError
 from drift_agents.experiment.config import hash_content, without_prices
 from drift_agents.experiment.logs import to_line
-from drift_agents.part_file import part_files
-from drift_envs._version import __version__
-from drift_envs.error_messages import describe_os_error
+from drift_agents.registry.part_file import part_files
 from drift_envs.schedule.model import Schedule
+from drift_envs.utils.error_messages import describe_os_error
+from drift_envs.utils.version import __version__
 
 MANIFEST, CELLS, EPISODES, REPORT = "run.json", "cells", "episodes.jsonl", "report.md"
 EPISODES_HASH = "episodes.sha256"

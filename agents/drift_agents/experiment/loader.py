@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from drift_agents.envs.matching import matching_names
 from drift_agents.errors import ArgumentError, ExperimentError, PartError, UnknownNameError
 from drift_agents.experiment.config import (
     MODEL_OPTIONS,
@@ -25,13 +26,12 @@ from drift_agents.experiment.config import (
     TrainingSettings,
 )
 from drift_agents.experiment.plan import parts_of, read_members
-from drift_agents.matching import matching_names
-from drift_agents.part_file import PartFile, texts_in
-from drift_agents.parts import Registry
-from drift_agents.registry import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS
-from drift_envs.error_messages import broken_rule, key_path
+from drift_agents.registry.part_file import PartFile, texts_in
+from drift_agents.registry.parts import Registry
+from drift_agents.registry.tables import CONTROLLERS, MEMORIES, POLICIES, TEAMS, VERIFIERS
 from drift_envs.errors import Problem, ScheduleError
 from drift_envs.schedule.yaml import FILE_ENDINGS, Finding, KeyPath, Mark, read_document, split_suffix
+from drift_envs.utils.error_messages import broken_rule, key_path
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -68,8 +68,8 @@ def load_experiment(
             stands for all of its variants. Options of parts that other agents do not have are left out of single
             schedules.
 
-    Parts of Python files (`drift_agents.part_file.PartFile`) stand with the hash of their file. The path of one in an
-    experiment file starts at the folder of that file; files of parts are executed.
+    Parts of Python files (`drift_agents.registry.part_file.PartFile`) stand with the hash of their file. The path of
+    one in an experiment file starts at the folder of that file; files of parts are executed.
 
     Raises:
         UnknownNameError: if no experiment that is shipped has that name, or a chosen schedule is none of the file's.

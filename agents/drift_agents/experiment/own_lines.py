@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.cell_environment import make_env
 from drift_agents.experiment.config import SEED_STOP
-from drift_agents.experiment.environments import make_env
 from drift_agents.experiment.folder import (
     RunFolder,
     check_merged,

@@ -14,26 +14,26 @@ import gymnasium as gym
 import numpy as np
 from pydantic import ValidationError
 
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
+from drift_agents.agent.team_agent import TeamAgent
 from drift_agents.controller.base import Controller, make_controller
-from drift_agents.environment import environment_of
+from drift_agents.envs.base import environment_of
+from drift_agents.envs.matching import Matching, make_matching
 from drift_agents.errors import ArgumentError, ExperimentError, ModelNameError
+from drift_agents.experiment.cell_environment import EvaluationWrapper, make_prober
 from drift_agents.experiment.config import MODEL_OPTIONS, SOLO, Experiment, PartSpec
-from drift_agents.experiment.environments import EvaluationWrapper, make_prober
 from drift_agents.experiment.plan import DEFAULT_POOL, MEMBERS, parts_of, read_members, with_overrides
 from drift_agents.llm.base import Model, RuleModel
 from drift_agents.llm.budget import Meter
 from drift_agents.llm.reask import ReaskingModel
 from drift_agents.llm.service import Service
-from drift_agents.matching import Matching, make_matching
 from drift_agents.memory.base import Memory, make_memory
-from drift_agents.parts import Registry, read_named
 from drift_agents.policy.base import Policy, make_policy
 from drift_agents.prompt.builder import Recall
-from drift_agents.registry import MEMORIES, POLICIES, VERIFIERS
+from drift_agents.registry.parts import Registry, read_named
+from drift_agents.registry.tables import MEMORIES, POLICIES, VERIFIERS
 from drift_agents.team.base import Member, make_team
 from drift_agents.team.judge import RULES as TEAM_RULES
-from drift_agents.team_agent import TeamAgent
 from drift_agents.types import AgentClock, Episode, Experience, RecordId, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier, Verifier, make_verifier
 from drift_envs.schedule.timeline import Timeline

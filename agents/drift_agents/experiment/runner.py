@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 
-from drift_agents.agent import LOOP, NOTABLE_LOOPS
+from drift_agents.agent.agent import LOOP, NOTABLE_LOOPS
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError, PartError
+from drift_agents.experiment.cell_environment import EvaluationWrapper, read_schedule
 from drift_agents.experiment.clusters import BACKENDS, RequestedService, answer_requests, open_cluster
 from drift_agents.experiment.config import Experiment, ScheduleSettings
-from drift_agents.experiment.environments import EvaluationWrapper, read_schedule
 from drift_agents.experiment.episode import CellSetup, has_training, make_setup, play
 from drift_agents.experiment.folder import REPLIES, RunFolder, describe_schedule, find_differences, versions
 from drift_agents.experiment.logs import TEST, parse_rows, to_line
@@ -25,8 +25,8 @@ from drift_agents.experiment.trace import TRACE, CellTrace
 from drift_agents.experiment.workers import Processes, Threads, count_cores, play_in_pool
 from drift_agents.interruption import interruptible, one_process, uninterrupted
 from drift_agents.llm.service import ReplyStore, Service
-from drift_agents.part_file import describe_error, is_interruption, part_files, texts_in
-from drift_agents.registry import REGISTRIES
+from drift_agents.registry.part_file import describe_error, is_interruption, part_files, texts_in
+from drift_agents.registry.tables import REGISTRIES
 from drift_agents.types import Episode
 from drift_envs.checks import check_choice, check_count
 from drift_envs.integrations.trackers import EpisodeSeries, Tracker, check_trackers

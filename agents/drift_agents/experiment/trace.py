@@ -20,10 +20,10 @@ from pydantic import TypeAdapter, ValidationError
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.logs import SUCCESS, TEST
 from drift_agents.types import Episode, Experience, Outcome, RecordId, StepTrace, Thought, Verdict
-from drift_envs.error_messages import describe_invalid
+from drift_envs.utils.error_messages import describe_invalid
 
 if TYPE_CHECKING:
-    from drift_agents.experiment.environments import EvaluationWrapper
+    from drift_agents.experiment.cell_environment import EvaluationWrapper
     from drift_agents.experiment.episode import CellSetup
     from drift_agents.experiment.plan import Cell
 

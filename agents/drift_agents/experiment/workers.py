@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 from drift_agents.errors import ExperimentError
 from drift_agents.interruption import PATIENCE, interruptible
 from drift_agents.llm.service import Service
-from drift_agents.part_file import describe_error
+from drift_agents.registry.part_file import describe_error
 
 T = TypeVar("T")
 

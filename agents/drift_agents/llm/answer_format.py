@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from drift_agents.llm.base import Message
-from drift_envs.json_schema import ANNOTATIONS
 from drift_envs.messages import ANSWER_TAG, is_scalar
+from drift_envs.utils.json_schema import ANNOTATIONS
 
 FORMS = ("json_schema", "json_object", "text")
 """JSON by a schema that the server enforces, any JSON object, text with tags."""

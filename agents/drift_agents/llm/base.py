@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.errors import ArgumentError, ModelError, UnknownNameError
 from drift_agents.types import NO_USAGE, Usage, UsageFields
-from drift_envs.json_schema import violations
+from drift_envs.utils.json_schema import violations
 
 Options = Mapping[str, Any] | None
 """A schema or the parameters of a request, if it has any."""

@@ -28,7 +28,6 @@ from drift_agents.llm.connection import connect_client, find_url, import_openai,
 from drift_agents.llm.server_errors import ServerError, find_limit, find_refused, read_error, translate_error
 from drift_agents.types import Usage
 from drift_envs.checks import check_choice, check_count, check_interval, is_number
-from drift_envs.json_schema import without_surrogates
 from drift_envs.messages import (
     ends_with_answer,
     read_answer,
@@ -36,6 +35,7 @@ from drift_envs.messages import (
     read_content,
     without_thoughts,
 )
+from drift_envs.utils.json_schema import without_surrogates
 
 RETRIES = 10
 """Default number of repeated requests after failures. Their pauses add up to a minute, over which servers count."""

@@ -12,8 +12,8 @@ from drift_agents.llm.base import Completion, Message, Model, Options
 from drift_agents.llm.budget import Meter
 from drift_agents.types import NO_USAGE
 from drift_envs.checks import check_count
-from drift_envs.json_schema import violations
 from drift_envs.messages import read_answer
+from drift_envs.utils.json_schema import violations
 
 REASKS = 2
 """Default number of repeated requests after invalid answers."""

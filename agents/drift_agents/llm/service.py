@@ -25,8 +25,8 @@ from drift_agents.llm.budget import FREE, Budget, Price, check_price
 from drift_agents.llm.openai_compatible import RETRIES, OpenAICompatible
 from drift_agents.llm.reask import AnswerMonitor
 from drift_agents.types import Usage
-from drift_envs.error_messages import describe_invalid
 from drift_envs.messages import read_answer
+from drift_envs.utils.error_messages import describe_invalid
 
 _TOO_LONG = "context_too_long"
 """The recorded `finish` of a request that was too long for the model."""

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from drift_agents.embedding.base import resolve_embedding
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.llm.base import Model
-from drift_agents.matching import Matching
-from drift_agents.parts import check_protocol, check_result, show_name
-from drift_agents.registry import MEMORIES
+from drift_agents.registry.parts import check_protocol, check_result, show_name
+from drift_agents.registry.tables import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 

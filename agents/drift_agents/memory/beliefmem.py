@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
+from drift_agents.envs.matching import Matching
 from drift_agents.llm.base import Model, RuleModel, ask, object_schema, read_messages
-from drift_agents.matching import Matching
 from drift_agents.memory.belief import Belief, BeliefAttribute, BeliefRule, Event, Extracted, HeldConclusion, Version
 from drift_agents.memory.citations import check_cascade
 from drift_agents.memory.relevance import AttributeColumns, Relevance

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, cosine
+from drift_agents.envs.matching import Matching
 from drift_agents.llm.base import Model, RuleModel
-from drift_agents.matching import Matching
 from drift_agents.memory.citations import Contaminator, ItemStore
 from drift_agents.memory.distillation import MOST, RULES, ProposedItem, describe_claims, propose
 from drift_agents.memory.transcript import attempt_steps

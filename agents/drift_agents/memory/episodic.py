@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from drift_agents.embedding.base import Embedding, Vectors, cosine
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
 from drift_agents.memory.transcript import attempt_steps, is_success
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.types import AgentClock, Episode, Experience, Record, RecordId, Removed, Retrieved

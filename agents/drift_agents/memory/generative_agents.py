@@ -15,8 +15,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
+from drift_agents.envs.matching import Matching
 from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
-from drift_agents.matching import Matching
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStoreMemory

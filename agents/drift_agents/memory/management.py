@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from drift_agents.envs.matching import Exact, Matching
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, RuleModel, ask, read_messages
-from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.executions import (
     JUDGEMENT,
@@ -30,9 +30,9 @@ from drift_agents.memory.executions import (
     rotate_outcomes,
     strict,
 )
-from drift_agents.parts import read_named
 from drift_agents.prompt.retrieval import retrieve_many
-from drift_agents.registry import MEMORIES
+from drift_agents.registry.parts import read_named
+from drift_agents.registry.tables import MEMORIES
 from drift_agents.types import (
     AgentClock,
     Episode,

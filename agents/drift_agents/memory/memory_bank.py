@@ -13,9 +13,9 @@ from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
-from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, count_runs, read_steps, render_steps, truncate
 from drift_agents.memory.transitions import AnswerCache, TransitionStore, TransitionStoreMemory

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from drift_agents.embedding.base import Embedding, cosine
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import render_statement
 from drift_agents.memory.transitions import AnswerCache, TransitionStore

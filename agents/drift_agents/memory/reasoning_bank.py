@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
-from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, Contaminator
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex
 from drift_agents.memory.transcript import STEPS, highest_score, is_success, render_result, split_attempt

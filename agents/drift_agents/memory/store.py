@@ -15,8 +15,8 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from drift_agents.embedding.base import Embedding
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Matching
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStore, TransitionStoreMemory
 from drift_agents.stores.base import ListedStore, Scalar, UpdatedStore, make_store

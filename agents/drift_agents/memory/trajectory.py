@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
 from drift_agents.memory.base import Exemplar
 from drift_agents.memory.citations import ItemStore
 from drift_agents.memory.episodic import Choice, EpisodicMemory, TaskIndex

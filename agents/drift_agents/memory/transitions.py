@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 
+from drift_agents.envs.matching import Exact, Matching, StateKeys
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching, StateKeys
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
 
 

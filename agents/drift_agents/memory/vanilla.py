@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
 from drift_agents.memory.transitions import AnswerCache, TransitionStoreMemory
 from drift_agents.prompt.lessons import build_trajectories, render_trajectory
 from drift_agents.prompt.view import Recollection

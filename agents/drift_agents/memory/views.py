@@ -7,7 +7,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.prompt.retrieval import retrieve_many
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record, RecordId, Removed, Retrieved
@@ -135,7 +135,7 @@ class EpisodeView:
         lived: the steps of the present episode, in order; their records have the id `NO_ID`.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.envs.matching import Exact
         >>> from drift_agents.memory.base import NoMemory
         >>> from drift_agents.types import Outcome
         >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock(1, 7))
@@ -176,7 +176,7 @@ class MemoryAndEpisode:
         lived: the steps of the present episode, in order; their records have ids from `NO_ID` downwards.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.envs.matching import Exact
         >>> from drift_agents.memory.base import NoMemory
         >>> step = Experience("a", "1", Outcome("b", 0.0, False), 0.0, AgentClock(1, 7))
         >>> both = MemoryAndEpisode(NoMemory(), Exact(), [step])

@@ -17,9 +17,9 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, read_messages
-from drift_agents.matching import Matching
 from drift_agents.memory.citations import Citations, ItemStore
 from drift_agents.memory.transcript import (
     attempt_steps,

@@ -12,10 +12,10 @@ import numpy as np
 
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion, Message, Model
-from drift_agents.parts import check_protocol, check_result, refuse_result
 from drift_agents.prompt.builder import MOVES
 from drift_agents.prompt.view import PromptView, check_conflict
-from drift_agents.registry import POLICIES
+from drift_agents.registry.parts import check_protocol, check_result, refuse_result
+from drift_agents.registry.tables import POLICIES
 from drift_agents.types import NO_USAGE, Usage, UsageFields
 
 

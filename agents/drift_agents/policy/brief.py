@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from os.path import commonprefix
 
-from drift_agents.policy.facts import FactsRenderer, score_ahead
+from drift_agents.policy.ranked import FactsRenderer, score_ahead
 from drift_agents.prompt.view import Recollection
 
 BRIEF = "brief"

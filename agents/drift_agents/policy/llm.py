@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.environment import PLAIN_TEMPLATES, named_environment
+from drift_agents.envs.base import PLAIN_TEMPLATES, named_environment
 from drift_agents.errors import ArgumentError, ContextLengthError
 from drift_agents.llm.base import Completion, Message, Model, ask, count_tokens, object_schema
 from drift_agents.llm.reask import REASKS, ReaskingModel
 from drift_agents.llm.service import Service
-from drift_agents.parts import check_protocol
 from drift_agents.policy.base import Reply, SideQuestion
 from drift_agents.policy.brief import BRIEF
-from drift_agents.policy.facts import PLAIN
 from drift_agents.policy.messages import (
     ARRANGEMENTS,
     FACTS_FORMATS,
@@ -26,10 +24,12 @@ from drift_agents.policy.messages import (
     without_oldest,
 )
 from drift_agents.policy.prompt_template import load_template
+from drift_agents.policy.ranked import PLAIN
 from drift_agents.prompt.builder import WHOLE
 from drift_agents.prompt.view import PromptView
+from drift_agents.registry.parts import check_protocol
 from drift_envs.checks import check_choice, check_count, check_flag, check_interval
-from drift_envs.json_schema import without_surrogates
+from drift_envs.utils.json_schema import without_surrogates
 
 MAX_TOKENS = 1024
 """Default length of a reply, thoughts included."""

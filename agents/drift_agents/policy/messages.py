@@ -15,8 +15,8 @@ import numpy as np
 
 from drift_agents.llm.base import Message
 from drift_agents.policy.brief import BRIEF, BriefRenderer
-from drift_agents.policy.facts import PLAIN, RANKED, RAW, FactsRenderer, PlainFacts
 from drift_agents.policy.prompt_template import PromptTemplate
+from drift_agents.policy.ranked import PLAIN, RANKED, RAW, FactsRenderer, PlainFacts
 from drift_agents.prompt.value_estimate import ValueEstimate, as_records
 from drift_agents.prompt.view import ANSWER, PromptView, Recollection
 from drift_agents.types import Outcome

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from drift_agents.environment import AgentEnvironment, environments, named_environment
+from drift_agents.envs.base import AgentEnvironment, environments, named_environment
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.base import Policy, Reply, check_actions, pick
 from drift_agents.prompt.lessons import has_trajectory, parse_lessons
 from drift_agents.prompt.value_estimate import PathEstimate, as_records
 from drift_agents.prompt.view import PromptView, Recollection, check_conflict, settle
-from drift_agents.registry import ENVIRONMENTS
+from drift_agents.registry.tables import ENVIRONMENTS
 
 STEP_COST = 1e-6
 """What a step costs, so that of equal scores the nearest one is taken."""

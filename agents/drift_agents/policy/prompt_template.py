@@ -110,7 +110,7 @@ def load_template(reference: str, folder: str | os.PathLike[str] | None = None) 
 
     Args:
         reference: `package:name` for the file `templates/name.txt` in the package, as
-            `drift_agents.environment.AgentEnvironment.templates` has it.
+            `drift_agents.envs.base.AgentEnvironment.templates` has it.
         folder: a folder with templates that replace those of packages, by file name.
 
     Raises:

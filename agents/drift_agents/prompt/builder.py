@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice
 from typing import NamedTuple, Protocol, runtime_checkable
 
-from drift_agents.matching import Matching, PathMatching, RelatedStates, StateKeys
+from drift_agents.envs.matching import Matching, PathMatching, RelatedStates, StateKeys
 from drift_agents.prompt.retrieval import PromptSource, check_retrieved, is_of_this_package, retrieve_many
 from drift_agents.prompt.value_estimate import PathEstimate, ValueEstimate
 from drift_agents.prompt.view import CONFLICTS, PromptView, Recollection, check_conflict, fold

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
-from drift_agents.parts import check_result, refuse_result
+from drift_agents.registry.parts import check_result, refuse_result
 from drift_agents.types import AgentClock, Note, Record, Retrieved
 from drift_envs.checks import is_number
 

@@ -124,12 +124,12 @@ class PromptView:
         step: the agent's interactions so far.
         doubt_since: the interaction at which an outcome contradicted memory, `None` if none did; what was last
             seen before may be stale. The words are the same with and without a verifier
-            (`drift_agents.agent` defines what counts as a contradiction, and when this moves).
+            (`drift_agents.agent.agent` defines what counts as a contradiction, and when this moves).
         visits: how often each action was executed in this state earlier in this episode; `None` in prompts
             without the episode's history, as planners get them.
         moves: the newest steps of this episode, in order.
         taken: the number of its steps so far, in prompts that show all of them.
-        environment: the name of the environment's `drift_agents.environment.AgentEnvironment`.
+        environment: the name of the environment's `drift_agents.envs.base.AgentEnvironment`.
 
     Example:
         >>> print(PromptView("Reach the goal.", '{"at": 1}', ("0", "1")).render())

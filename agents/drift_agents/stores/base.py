@@ -12,9 +12,9 @@ import numpy as np
 
 from drift_agents.embedding.base import Embedding, HashedEmbedding, Vectors, cosine, resolve_embedding
 from drift_agents.errors import ArgumentError, DriftAgentsError, PartError
-from drift_agents.part_file import describe_failure, is_interruption, show_class
-from drift_agents.parts import check_methods, check_signature, read_named
-from drift_agents.registry import STORES
+from drift_agents.registry.part_file import describe_failure, is_interruption, show_class
+from drift_agents.registry.parts import check_methods, check_signature, read_named
+from drift_agents.registry.tables import STORES
 
 Hit: TypeAlias = "tuple[str, str, float]"
 """The id of an entry, its text, and its similarity to the query; higher means more similar."""

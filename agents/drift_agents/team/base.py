@@ -10,10 +10,10 @@ import numpy as np
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Model
 from drift_agents.memory.base import Memory
-from drift_agents.parts import check_protocol
 from drift_agents.policy.base import Policy, check_policy
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import TEAMS
+from drift_agents.registry.parts import check_protocol
+from drift_agents.registry.tables import TEAMS
 from drift_agents.types import Episode
 from drift_envs.checks import check_interval
 
@@ -43,7 +43,7 @@ Rollout = Callable[[str], Episode]
 class Team(Protocol):
     """Several members with one shared memory; it has no access to the environment.
 
-    `drift_agents.team_agent.TeamAgent` plays with it. A team chooses who plays a task and may weigh
+    `drift_agents.agent.team_agent.TeamAgent` plays with it. A team chooses who plays a task and may weigh
     proposed *actions*; it never chooses among executed episodes, which would be best-of-N.
     """
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from drift_agents.envs.matching import Exact, Matching
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching
 from drift_agents.memory.base import Memory
-from drift_agents.parts import check_protocol, check_result, refuse_result
-from drift_agents.registry import VERIFIERS
+from drift_agents.registry.parts import check_protocol, check_result, refuse_result
+from drift_agents.registry.tables import VERIFIERS
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, ProbeCost, Removed, Transition, Verdict
 from drift_envs.checks import check_count
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import needs_extra
-from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, Record, Removed, Verdict
 from drift_agents.verifier.base import BaseVerifier, NoVerifier
@@ -99,7 +99,7 @@ class AnnounceOnly(SurpriseVerifier):
     """GLOVE's detection without probes and without realignment: prompts say since when memory is in doubt.
 
     The surprising experiences are written beside the old records. It measures what the line of doubt in the
-    prompt (`drift_agents.agent.Agent`) does by itself.
+    prompt (`drift_agents.agent.agent.Agent`) does by itself.
 
     Args:
         epsilon: outcomes with a smaller share of the records are surprises; in (0, 1].

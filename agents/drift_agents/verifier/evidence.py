@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError, require_agents_extra
-from drift_agents.matching import Matching
 from drift_agents.types import Outcome, Record, Transition
 from drift_envs.checks import check_count, check_interval
 
@@ -49,7 +49,7 @@ def share(transition: Transition, records: Iterable[Record], matching: Matching)
         The share in [0, 1] (0 without responses) and the number of responses.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.envs.matching import Exact
         >>> from drift_agents.types import AgentClock
         >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
         >>> summary = Record(0, "s", "1", ((ice, 0.75), (hole, 0.25)), 4, AgentClock())
@@ -87,7 +87,7 @@ def summarise(transitions: Sequence[Transition], matching: Matching) -> list[Ver
         One summary a state, in order of first mention.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.envs.matching import Exact
         >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
         >>> probes = [Transition("s", "1", outcome) for outcome in (ice, ice, hole, ice)]
         >>> [(summary.n, [p for _, p in summary.distribution]) for summary in summarise(probes, Exact())]
@@ -130,7 +130,7 @@ def tabulate(rows: Sequence[Record | Transition], matching: Matching, outcomes: 
         Counts of shape (len(rows), K), K being `outcomes` or the number of observed ones, if that is larger.
 
     Example:
-        >>> from drift_agents.matching import Exact
+        >>> from drift_agents.envs.matching import Exact
         >>> ice, hole = Outcome("F", 0.0, False), Outcome("H", 0.0, True)
         >>> tabulate([Transition("s", "1", outcome) for outcome in (ice, hole, ice)], Exact(), 3)
         array([[1., 0., 0.],

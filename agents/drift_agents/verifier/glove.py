@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from drift_agents.envs.matching import Matching
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Experience, ProbeCost, Record, RecordId, Removed, Transition, Verdict
 from drift_agents.verifier.base import BaseVerifier, Prober, later_doubt

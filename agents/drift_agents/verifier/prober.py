@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import gymnasium as gym
 
-from drift_agents.environment import check_text_env, read_outcome, to_env
+from drift_agents.envs.base import check_text_env, read_outcome, to_env
+from drift_agents.envs.matching import Exact, Matching
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact, Matching
 from drift_agents.types import Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed
 from drift_agents.verifier.paths import (

@@ -17,7 +17,7 @@ from textworld.envs.pddl import logic
 from textworld.generator.game import EntityInfo
 from textworld.logic import Proposition, Type, Variable
 
-from drift_envs.households import NOTHING
+from drift_envs.tasks.households import NOTHING
 
 
 class State(frozenset[tuple[str, ...]]):

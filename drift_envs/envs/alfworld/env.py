@@ -20,9 +20,9 @@ from drift_envs.envs.alfworld.room import (
     make_game,
     make_layout,
 )
-from drift_envs.households import HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.tasks.households import HouseholdEnv, HouseholdTask
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, build_with_tasks
 

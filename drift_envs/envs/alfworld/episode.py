@@ -24,9 +24,9 @@ from drift_envs.envs.alfworld.room import (
     say_task,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.households import LIMIT, HouseholdEpisode, HouseholdTask
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all
-from drift_envs.recurring_tasks import NumberedTasks
+from drift_envs.tasks.households import LIMIT, HouseholdEpisode, HouseholdTask
+from drift_envs.tasks.recurring_tasks import NumberedTasks
 
 TREATS = {"microwave": "heat with", "fridge": "cool with", "sinkbasin": "clean with"}
 """The command that an appliance takes; what it does is a knob."""

@@ -8,9 +8,9 @@ from copy import copy
 from drift_envs.envs.alfworld.env import Alfworld
 from drift_envs.envs.alfworld.episode import AlfworldEpisode, replay_plans, restore_episode, write_move
 from drift_envs.envs.alfworld.room import Layout, make_game, say_task
-from drift_envs.households import HouseholdTask
 from drift_envs.oracle.households import HouseholdOracle
 from drift_envs.oracle.recurring import Carried, execute
+from drift_envs.tasks.households import HouseholdTask
 
 
 class AlfworldOracle(HouseholdOracle[Layout]):

@@ -23,8 +23,8 @@ from drift_envs.envs.alfworld.knobs import (
     load_plan,
 )
 from drift_envs.errors import KnobError
-from drift_envs.households import NEEDS, TASK_TYPES, HouseholdTask
 from drift_envs.knobs import Value
+from drift_envs.tasks.households import NEEDS, TASK_TYPES, HouseholdTask
 
 if TYPE_CHECKING:
     from drift_envs.envs.alfworld.engine import AlfworldEngine, State

@@ -11,9 +11,9 @@ from drift_envs.envs.bfcl.interface import BFCL_KNOBS, BfclInterface
 from drift_envs.envs.bfcl.package import FINISH, BfclTask, Engines, find_package, load_tasks, replay_reference
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
-from drift_envs.package_env import PackageEpisode, PackageToolsEnv
-from drift_envs.package_tools import PackageCall
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.tasks.package_env import PackageEpisode, PackageToolsEnv
+from drift_envs.tasks.package_tools import PackageCall
 
 
 class BfclEpisode(PackageEpisode):

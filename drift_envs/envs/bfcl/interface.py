@@ -11,8 +11,8 @@ from drift_envs.checks import is_number
 from drift_envs.envs.bfcl.package import FINISH, BfclTask, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import Knob, KnobTable, Value, freeze, mapping_knob, parse_choices
-from drift_envs.package_tools import OfferedTool, PackageArgument, PackageCall, PackageInterface, PackageTool
-from drift_envs.tool_calls import (
+from drift_envs.tasks.package_tools import OfferedTool, PackageArgument, PackageCall, PackageInterface, PackageTool
+from drift_envs.tasks.tool_calls import (
     ERRORS,
     MOST_CHARACTERS,
     Refusal,

@@ -6,7 +6,7 @@ from typing import Any
 
 from drift_envs.envs.bfcl.package import FINISH
 from drift_envs.oracle.published import PublishedOracle
-from drift_envs.package_tools import PackageCall
+from drift_envs.tasks.package_tools import PackageCall
 
 
 class BfclOracle(PublishedOracle):

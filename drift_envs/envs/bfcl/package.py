@@ -19,8 +19,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.package_tools import REQUIRED, PackageArgument, PackageCall, PackageTool
-from drift_envs.tool_calls import Refusal
+from drift_envs.tasks.package_tools import REQUIRED, PackageArgument, PackageCall, PackageTool
+from drift_envs.tasks.tool_calls import Refusal
 
 CATEGORY = "multi_turn_base"
 """The category whose tasks are played; the others change what an agent is told, not what tools do."""

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_envs.checks import check_flag, check_integer
-from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
-from drift_envs.envs.facts.model import (
+from drift_envs.envs.facts.world import (
     ASK,
     FACTS_KNOBS,
     FACTS_OF_A_WORLD,
@@ -28,9 +27,11 @@ from drift_envs.envs.facts.model import (
     make_model,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.invented_words import read_words
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import (
+from drift_envs.registration import IDS, EnvParts
+from drift_envs.show.drawing import draw_text, load_pygame, open_font, wrap_text
+from drift_envs.tasks.invented_words import read_words
+from drift_envs.tasks.recurring_tasks import (
     MOST_TASKS,
     CommandEnv,
     Conditions,
@@ -39,7 +40,6 @@ from drift_envs.recurring_tasks import (
     freeze_conditions,
     take_turns,
 )
-from drift_envs.registration import IDS, EnvParts
 
 CHARACTERS = string.ascii_letters + string.digits + " \n" + "-:;,.'\"?[]{}"
 """Every character that an observation can have."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from drift_envs.envs.facts.model import (
+from drift_envs.envs.facts.world import (
     ASK,
     FACTS_OF_A_WORLD,
     NOTHING,
@@ -18,10 +18,10 @@ from drift_envs.envs.facts.model import (
     make_model,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.invented_words import read_words
 from drift_envs.knobs import Value
 from drift_envs.oracle.base import Response
 from drift_envs.oracle.recurring import Carried, CommandOracle
+from drift_envs.tasks.invented_words import read_words
 
 
 class FactsOracle(CommandOracle[FactsModel, int]):

@@ -11,14 +11,14 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from drift_envs.checks import check_action
-from drift_envs.drawing import load_pygame
+from drift_envs.envs.frozen_lake.dynamics import LakeTables, Map, Outcome, false_targets, lake_tables, transitions
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS, NewMap
-from drift_envs.envs.frozen_lake.model import LakeTables, Map, Outcome, false_targets, lake_tables, transitions
+from drift_envs.envs.poison import PoisonedEnv
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import Schedule
-from drift_envs.tunable import PoisonedEnv
+from drift_envs.show.drawing import load_pygame
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked

@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from drift_envs.envs.frozen_lake.dynamics import Map, moves, tiles
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
-from drift_envs.envs.frozen_lake.model import Map, moves, tiles
 from drift_envs.functional.base import FunctionalEnv
 from drift_envs.functional.compiler import DriftParams, is_ever_set
 from drift_envs.functional.drift_state import DriftCarry, number_of, object_of

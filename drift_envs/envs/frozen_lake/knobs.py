@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.envs.toy_text.frozen_lake import MAPS
 
 from drift_envs.checks import check_flag, check_integer, check_number, is_number
-from drift_envs.envs.frozen_lake.model import (
+from drift_envs.envs.frozen_lake.dynamics import (
     Map,
     breaks_shortest_paths,
     discounted_values,
@@ -27,9 +27,9 @@ from drift_envs.envs.frozen_lake.model import (
     tiles,
     transitions,
 )
+from drift_envs.envs.poison import poison_knob, poison_rule
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value
-from drift_envs.tunable import poison_knob, poison_rule
 
 ATTEMPTS = 5000
 """Maps that are drawn before giving up."""

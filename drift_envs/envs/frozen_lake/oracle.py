@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.frozen_lake.model import TIE, Map, Transitions, tiles, transitions
+from drift_envs.envs.frozen_lake.dynamics import TIE, Map, Transitions, tiles, transitions
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.oracle.base import KnobSource, PlanningOracle, Response

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from drift_envs.envs import FrozenLake
-from drift_envs.envs.frozen_lake.model import Map, moves, tile_rewards, tiles
+from drift_envs.envs.frozen_lake.dynamics import Map, moves, tile_rewards, tiles
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import FrozenMapping, Value
 from drift_envs.vector.base import DriftVectorEnv

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
+from drift_envs.envs.house.commands import MODEL_KNOBS, make_model
 from drift_envs.envs.house.knobs import EFFECTS, HOUSE_KNOBS, HOUSES, MOST_NUMBER, ROOMS, draw_house
-from drift_envs.envs.house.model import MODEL_KNOBS, make_model
 from drift_envs.envs.house.rules import NOWHERE
 from drift_envs.envs.house.tasks import TASKS, WORDINGS, HouseEpisode, replay_plans, solve_task
-from drift_envs.households import TASK_TYPES, HouseholdEnv, HouseholdTask
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import MOST_TASKS
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.show.drawing import draw_text, load_pygame, open_font, wrap_text
+from drift_envs.tasks.households import TASK_TYPES, HouseholdEnv, HouseholdTask
+from drift_envs.tasks.recurring_tasks import MOST_TASKS
 from drift_envs.wrappers.overlay import CHANGED, MOST, TRAIL, DrawnMarks
 
 WIDTH, HEIGHT = 960, 720

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from drift_envs.envs.house.commands import HouseModel
 from drift_envs.envs.house.env import House
-from drift_envs.envs.house.model import HouseModel
 from drift_envs.envs.house.tasks import HouseEpisode, replay_plans, restore_episode, say_task
-from drift_envs.households import HouseholdTask
 from drift_envs.oracle.households import HouseholdOracle
 from drift_envs.oracle.recurring import Carried, execute
+from drift_envs.tasks.households import HouseholdTask
 
 
 class HouseOracle(HouseholdOracle[HouseModel]):

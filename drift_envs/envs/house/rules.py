@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from drift_envs.envs.house.knobs import EFFECTS, KNIVES, ROOMS, SLICED, THINGS, VERBS, Blueprint
-from drift_envs.households import MARKS
 from drift_envs.knobs import Value
+from drift_envs.tasks.households import MARKS
 
 NOWHERE = -1
 

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
+from drift_envs.envs.house.commands import HouseModel
 from drift_envs.envs.house.knobs import EFFECTS, FURNITURE, LAMPS, THINGS, draw_house
-from drift_envs.envs.house.model import HouseModel
 from drift_envs.envs.house.rules import NOWHERE, TREATMENTS, Command, HouseState, Verb, mark_thing, move_thing
 from drift_envs.errors import ArgumentError
-from drift_envs.households import LIMIT, NEEDS, TASK_TYPES, HouseholdEpisode, HouseholdTask
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all
-from drift_envs.recurring_tasks import NumberedTasks
+from drift_envs.tasks.households import LIMIT, NEEDS, TASK_TYPES, HouseholdEpisode, HouseholdTask
+from drift_envs.tasks.recurring_tasks import NumberedTasks
 
 HousePlans = Plans[HouseState, Command]
 
@@ -59,7 +59,7 @@ def say_task(task: HouseholdTask, model: HouseModel, wording: int = 0) -> str:
         wording: which of `WORDINGS`.
 
     Example:
-        >>> from drift_envs.envs.house.model import make_model
+        >>> from drift_envs.envs.house.commands import make_model
         >>> say_task(HouseholdTask(TASK_TYPES[3], "mug", "shelf"), make_model(7, {}))
         'put a hot mug in shelf'
     """
@@ -148,7 +148,7 @@ def solve_task(model: HouseModel, task: HouseholdTask, start: HouseState = START
         limit: the steps that are left.
 
     Example:
-        >>> from drift_envs.envs.house.model import make_model
+        >>> from drift_envs.envs.house.commands import make_model
         >>> house = make_model(7, {})
         >>> plans = solve_task(house, HouseholdTask("pick_heat_then_place_in_recep", "mug", "bed"))
         >>> plans.score, plans.length, len(plans.best[plans.start]) >= 1
@@ -185,7 +185,7 @@ def may_score(model: HouseModel, task: HouseholdTask, start: HouseState, wanted:
         wanted: the least score that counts.
 
     Example:
-        >>> from drift_envs.envs.house.model import make_model
+        >>> from drift_envs.envs.house.commands import make_model
         >>> from drift_envs.knobs import freeze
         >>> reversed_house = make_model(7, freeze({"effects": {"microwave": "cool", "fridge": "heat"}}))
         >>> cool = HouseholdTask("pick_cool_then_place_in_recep", "lettuce", "drawer")
@@ -311,7 +311,7 @@ class HouseEpisode(HouseholdEpisode):
         wording: which of `WORDINGS` says it.
 
     Example:
-        >>> from drift_envs.envs.house.model import make_model
+        >>> from drift_envs.envs.house.commands import make_model
         >>> episode = HouseEpisode(make_model(7, {}), HouseholdTask("pick_and_place_simple", "mug", "bed"))
         >>> episode.act("go to bed 1"), episode.score
         ('You arrive at bed 1. On the bed 1, you see a pillow 3, and a basketball 1.', 0.0)

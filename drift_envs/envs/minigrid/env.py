@@ -11,8 +11,8 @@ from minigrid.core.world_object import Door
 from minigrid.envs import DoorKeyEnv, EmptyEnv, KeyCorridorEnv, LavaGapEnv, MultiRoomEnv, UnlockEnv
 from minigrid.envs.babyai import GoToLocal
 
+from drift_envs.envs.minigrid.dynamics import GridTask
 from drift_envs.envs.minigrid.grid import GridKnobs, name_thing
-from drift_envs.envs.minigrid.model import GridTask
 from drift_envs.knobs import Value
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.wrappers.text import TEXT_CHARACTERS, write_number

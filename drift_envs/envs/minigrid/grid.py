@@ -12,7 +12,7 @@ from minigrid.core.grid import Grid
 from minigrid.core.world_object import Ball, Box, Door, Floor, Goal, Key, Lava, Wall, WorldObj
 
 from drift_envs.checks import check_action
-from drift_envs.envs.minigrid.model import (
+from drift_envs.envs.minigrid.dynamics import (
     ACTIONS,
     FACINGS,
     MINIGRID_KNOBS,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from drift_envs.checks import check_integer
-from drift_envs.envs.minigrid.model import ACTIONS, FACINGS, GridModel, GridResult, GridState, read_cell, write_cell
+from drift_envs.envs.minigrid.dynamics import ACTIONS, FACINGS, GridModel, GridResult, GridState, read_cell, write_cell
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.knobs import FrozenMapping
 from drift_envs.oracle.base import KnobSource, PlanningOracle, Response, completion_probability, order_responses
@@ -32,7 +32,7 @@ def plan_grid(model: GridModel, start: GridState, limit: int) -> Plans[GridState
         The plans; all end in `None`.
 
     Example:
-        >>> from drift_envs.envs.minigrid.model import GridTask
+        >>> from drift_envs.envs.minigrid.dynamics import GridTask
         >>> room = {(x, y): "wall" for x in range(4) for y in (0, 2)} | {(0, 1): "wall", (3, 1): "green goal"}
         >>> model = GridModel(room, GridState((1, 1), 3), GridTask("reach", "green"))
         >>> plan_grid(model, model.start, 10).length

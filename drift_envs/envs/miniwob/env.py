@@ -12,8 +12,6 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import check_choice, check_integer
-from drift_envs.chromium import find_chromium
-from drift_envs.drawing import read_png
 from drift_envs.envs.miniwob import MINIWOB_KNOBS, to_layer
 from drift_envs.envs.miniwob.page import (
     MAX_LENGTH,
@@ -29,8 +27,10 @@ from drift_envs.envs.miniwob.page import (
 )
 from drift_envs.errors import ArgumentError, StateError, needs_extra
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import ORDERS, RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
+from drift_envs.show.chromium import find_chromium
+from drift_envs.show.drawing import read_png
+from drift_envs.tasks.recurring_tasks import ORDERS, RecurringTasksEnv
 from drift_envs.wrappers.binding import knob_table
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_checked

@@ -20,8 +20,8 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.chromium import Chromium
 from drift_envs.errors import StateError, first_line, needs_extra
+from drift_envs.show.chromium import Chromium
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

@@ -13,11 +13,11 @@ from gymnasium.envs.classic_control.continuous_mountain_car import Continuous_Mo
 from gymnasium.envs.classic_control.mountain_car import MountainCarEnv
 
 from drift_envs.checks import check_action, check_force, check_number
-from drift_envs.drawing import load_pygame
+from drift_envs.envs.poison import PoisonedEnv, poison_knob, poison_rule
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Knob, KnobTable, Value
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
+from drift_envs.show.drawing import load_pygame
 from drift_envs.wrappers.overlay import GHOST, MOST, TRAIL, ForceMarks
 from drift_envs.wrappers.text import MAX_LENGTH, TEXT_CHARACTERS, write_number, write_zero
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.mountain_car.model import (
+from drift_envs.envs.mountain_car.dynamics import (
     CarSetting,
     car_magnitude,
     carried_success,
@@ -32,7 +32,7 @@ class CarOracle(PlanningOracle[CarSetting]):
     the environment (0, 1 or 2; an array of one force for the continuous car), or its text.
 
     `value` is measured: the share of episodes in which the best known policy reaches the flag within
-    the step limit; `drift_envs.envs.mountain_car.model` describes how the policy is computed. Responses and
+    the step limit; `drift_envs.envs.mountain_car.dynamics` describes how the policy is computed. Responses and
     values are those of an engine that is not dead (`poison_after`).
 
     Args:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_envs.invented_words import make_word, read_words
 from drift_envs.knobs import Knob, KnobTable, Value
+from drift_envs.tasks.invented_words import make_word, read_words
 
 MOST_PROJECTS = 1_000_000
 MOST_LAG = 30

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_envs.checks import check_flag
-from drift_envs.drawing import draw_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.repository.conventions import MOST_PROJECTS, REPOSITORY_KNOBS, Conventions
 from drift_envs.envs.repository.episode import (
     EFFECTS,
@@ -28,9 +27,10 @@ from drift_envs.envs.repository.lifetime import Moment, ProjectLifetime
 from drift_envs.envs.repository.project import Project
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable
-from drift_envs.recurring_tasks import CommandEnv, NumberedTasks, TaskSequence, take_turns
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tool_calls import CHARACTERS
+from drift_envs.show.drawing import draw_text, load_pygame, open_font, wrap_text
+from drift_envs.tasks.recurring_tasks import CommandEnv, NumberedTasks, TaskSequence, take_turns
+from drift_envs.tasks.tool_calls import CHARACTERS
 
 MAX_LENGTH = 400_000
 """No observation is longer: everything that can be written and submitted, and one answer."""

@@ -13,8 +13,8 @@ from drift_envs.envs.repository.checks import check, find_invalid, refuse_falsel
 from drift_envs.envs.repository.conventions import NAMED, Conventions, list_words, permute
 from drift_envs.envs.repository.issues import Issue, apply_change, right_change
 from drift_envs.envs.repository.project import Project
-from drift_envs.invented_words import read_words
-from drift_envs.tool_calls import Refusal, fits, name_type, read_call, write_error
+from drift_envs.tasks.invented_words import read_words
+from drift_envs.tasks.tool_calls import Refusal, fits, name_type, read_call, write_error
 
 ATTEMPTS = 3
 """How often an issue can be submitted."""

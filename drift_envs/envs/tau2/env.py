@@ -26,10 +26,10 @@ from drift_envs.envs.tau2.package import (
 )
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.package_env import PackageEpisode, PackageToolsEnv
-from drift_envs.package_tools import PackageCall
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tool_calls import NO_RECORD, Refusal
+from drift_envs.tasks.package_env import PackageEpisode, PackageToolsEnv
+from drift_envs.tasks.package_tools import PackageCall
+from drift_envs.tasks.tool_calls import NO_RECORD, Refusal
 
 OTHERS = 3
 """How many other tasks lend their calls to the list to choose from."""

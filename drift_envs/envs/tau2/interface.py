@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 from drift_envs.envs.tau2.package import DOMAINS, FINISH, load_policy, load_tools
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, mapping_knob, parse_choices
-from drift_envs.package_tools import PackageArgument, PackageCall, PackageInterface, PackageTool
-from drift_envs.tool_calls import (
+from drift_envs.tasks.package_tools import PackageArgument, PackageCall, PackageInterface, PackageTool
+from drift_envs.tasks.tool_calls import (
     CONFIRM,
     ERRORS,
     LOST_CALLS,

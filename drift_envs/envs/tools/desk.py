@@ -34,7 +34,7 @@ from drift_envs.envs.tools.database import (
 )
 from drift_envs.envs.tools.interface import INTERFACE_KNOBS, ParsedCall, ToolInterface, make_interface
 from drift_envs.knobs import FrozenMapping, Value, freeze
-from drift_envs.tool_calls import NO_RECORD, Refusal
+from drift_envs.tasks.tool_calls import NO_RECORD, Refusal
 
 Arguments = Mapping[str, Any]
 Operation = Callable[[Transaction, Arguments], dict[str, Any]]

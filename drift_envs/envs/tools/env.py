@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_envs.checks import check_flag
-from drift_envs.drawing import cut_text, load_pygame, open_font, wrap_text
 from drift_envs.envs.tools.database import POLICY, write_page
 from drift_envs.envs.tools.desk import CREDIT, DESK_KNOBS, Desk, make_desk
 from drift_envs.envs.tools.episode import OTHERS, DeskEpisode, draw_requests, find_request, number_requests
 from drift_envs.envs.tools.interface import MOST_SHOPS, TOOLS_KNOBS, make_interface
 from drift_envs.envs.tools.requests import ServiceRequest
 from drift_envs.knobs import KnobTable, Value
-from drift_envs.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
 from drift_envs.registration import IDS, EnvParts
-from drift_envs.tool_calls import CHARACTERS, MOST_CHARACTERS
+from drift_envs.show.drawing import cut_text, load_pygame, open_font, wrap_text
+from drift_envs.tasks.recurring_tasks import CommandEnv, TaskSequence, freeze_conditions
+from drift_envs.tasks.tool_calls import CHARACTERS, MOST_CHARACTERS
 from drift_envs.wrappers.overlay import CHANGED, DrawnMarks
 
 WIDTH, HEIGHT = 960, 720

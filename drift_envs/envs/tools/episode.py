@@ -22,8 +22,8 @@ from drift_envs.envs.tools.requests import KINDS, DeskGoal, ServiceRequest, find
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import thaw
 from drift_envs.oracle.recurring import Plans, find_plans, replay_all
-from drift_envs.recurring_tasks import MOST_TASKS, Conditions, no_such_task, take_turns
-from drift_envs.tool_calls import NO_RECORD, Refusal
+from drift_envs.tasks.recurring_tasks import MOST_TASKS, Conditions, no_such_task, take_turns
+from drift_envs.tasks.tool_calls import NO_RECORD, Refusal
 
 
 class DeskEpisode:

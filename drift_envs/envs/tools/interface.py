@@ -30,7 +30,7 @@ from drift_envs.envs.tools.database import (
 )
 from drift_envs.errors import KnobError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, draw_number, freeze, mapping_knob, parse_choices
-from drift_envs.tool_calls import ERRORS, LOST_CALLS, NO_RECORD, Refusal, read_call, silent_knob, write_error
+from drift_envs.tasks.tool_calls import ERRORS, LOST_CALLS, NO_RECORD, Refusal, read_call, silent_knob, write_error
 
 INTERFACE_KNOBS = ("names", "required", "types", "split", "merged", "gone", "errors")
 """The knobs on which the interface depends."""

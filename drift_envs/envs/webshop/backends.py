@@ -6,7 +6,7 @@ import copy
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from drift_envs.errors import StateError
-from drift_envs.lazy import load_object
+from drift_envs.utils.lazy import load_object
 from webshop_server.page_model import ActionResult, PageModel, ShownPage
 from webshop_server.renderer import render_html
 from webshop_server.settings import Settings

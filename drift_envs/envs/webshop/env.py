@@ -15,16 +15,16 @@ import numpy as np
 from gymnasium import spaces
 
 from drift_envs.checks import LARGEST_COUNT, check_choice, check_flag, check_integer
-from drift_envs.drawing import load_pygame, read_png
+from drift_envs.envs.poison import PoisonedEnv, poison_knob, poison_rule
 from drift_envs.envs.webshop.backends import BACKENDS, Backend, BrowserOptions, make_backend
 from drift_envs.envs.webshop.picture import draw_page, lay_out
 from drift_envs.envs.webshop.tasks import GoalSequence, open_inventory
 from drift_envs.errors import ArgumentError, KnobError, StateError
 from drift_envs.knobs import FrozenMapping, Knob, KnobTable, Value, mapping_knob, thaw
-from drift_envs.recurring_tasks import RecurringTasksEnv
 from drift_envs.registration import IDS, EnvParts
 from drift_envs.schedule.model import TaskPool
-from drift_envs.tunable import PoisonedEnv, poison_knob, poison_rule
+from drift_envs.show.drawing import load_pygame, read_png
+from drift_envs.tasks.recurring_tasks import RecurringTasksEnv
 from drift_envs.wrappers.drift import Source
 from drift_envs.wrappers.options import WrapperOptions, load_with_conditions
 from drift_envs.wrappers.overlay import CHANGED, DrawnMarks

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from drift_envs.drawing import cut_text, draw_text, load_pygame, open_font, wrap_text
+from drift_envs.show.drawing import cut_text, draw_text, load_pygame, open_font, wrap_text
 from webshop_server.page_model import Element
 from webshop_server.urls import PageKind
 

@@ -17,9 +17,9 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.webdriver import WebDriver
 from urllib3.exceptions import HTTPError
 
-from drift_envs.chromium import Chromium
 from drift_envs.envs.webshop.backends import BrowserOptions, require_started
 from drift_envs.errors import StateError, first_line
+from drift_envs.show.chromium import Chromium
 from webshop_server.app import Config, create_app, make_server, stop
 from webshop_server.client import Client, ClientSession
 from webshop_server.errors import ArgumentError, SessionError, ShopError

@@ -26,7 +26,7 @@ from drift_agents.envs.facts.planner import read_claim
 from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_agents.stores.services import AskFirst, CommonWords, NewestFirst, Replace
 
-from drift_envs.envs.facts.model import FACTS_OF_A_KIND, KINDS, make_model
+from drift_envs.envs.facts.world import FACTS_OF_A_KIND, KINDS, make_model
 
 
 def check(make: Any, **options: Any) -> MemoryCheck:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from drift_agents.analysis.html.report import BELIEVED, CONFLICTS, bundle_chart, list_curves, to_html, write_html
 from drift_agents.analysis.plots import series
-from drift_agents.analysis.runs import Player, group, part_of, read_run
+from drift_agents.analysis.rows import Player, group, part_of, read_run
 from drift_agents.analysis.table import Table
 from drift_agents.cli.app import main
 from drift_agents.errors import MissingDependencyError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from drift_agents.analysis.report import make_report, to_text, write_report
-from drift_agents.analysis.runs import group, phases_of
+from drift_agents.analysis.rows import group, phases_of
 from drift_agents.analysis.table import Table, print_table
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.logs import FIELDS, read_rows, to_line

@@ -19,7 +19,7 @@ from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import AXES, load_experiment, shipped_experiments
 from drift_agents.experiment.logs import read_rows
 from drift_agents.llm.service import Totals
-from drift_agents.registry import ENVIRONMENTS
+from drift_agents.registry.tables import ENVIRONMENTS
 from rich.console import Console, Group
 
 from tests.drift_agents.experiment.cells import cell_files

@@ -10,12 +10,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, FollowedStrategy, make_strategy, tell_exemplars
 from drift_agents.controller.base import Controller, Decision, make_controller
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Completion
-from drift_agents.matching import Exact
 from drift_agents.memory.base import Exemplar, make_memory
 from drift_agents.policy.base import LanguagePolicy, Reply, SideQuestion, make_policy
 from drift_agents.prompt.lessons import parse_trajectories, read_line, read_view
@@ -23,7 +23,7 @@ from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Outcome, Record, RecordId, Removed, Usage
 
 import drift_envs  # noqa: F401 - registers the environments
-from drift_envs.json_schema import violations
+from drift_envs.utils.json_schema import violations
 
 LAKE: dict[str, Any] = {
     "version": 1,

@@ -17,7 +17,7 @@ from drift_agents.embedding.minilm import DIMENSION, HEADS, LAYERS, encode, read
 from drift_agents.errors import ArgumentError, MissingDependencyError, UnknownNameError
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.beliefmem import BeliefMem
-from drift_agents.registry import EMBEDDINGS
+from drift_agents.registry.tables import EMBEDDINGS
 from drift_agents.types import AgentClock, Experience, Outcome
 
 INNER, TOKENS = 16, 7

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents import parts
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.cli.dry_run import estimate
-from drift_agents.environment import (
+from drift_agents.envs.base import (
     EXACT,
     GENERIC,
     PLAIN_TEMPLATES,
@@ -30,6 +29,7 @@ from drift_agents.environment import (
     find_environment,
     named_environment,
 )
+from drift_agents.envs.matching import Matching, make_matching, matching_names
 from drift_agents.errors import ArgumentError, PartError
 from drift_agents.experiment.finetuning import export_choices
 from drift_agents.experiment.loader import parse_experiment
@@ -37,7 +37,6 @@ from drift_agents.experiment.players import make_agent
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.llm.base import Completion, Message
 from drift_agents.llm.service import Service
-from drift_agents.matching import Matching, make_matching, matching_names
 from drift_agents.memory.base import make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply, make_policy
@@ -47,10 +46,11 @@ from drift_agents.policy.planner import Planner
 from drift_agents.prompt.builder import Recall
 from drift_agents.prompt.lessons import read_view
 from drift_agents.prompt.view import PromptView
-from drift_agents.registry import ENVIRONMENTS, MEMORIES
+from drift_agents.registry import parts
+from drift_agents.registry.tables import ENVIRONMENTS, MEMORIES
 from drift_agents.types import Episode, Transition
 
-from drift_envs.entry_points import make_from_schedule
+from drift_envs.envs.make import make_from_schedule
 from drift_envs.errors import MissingDependencyError
 from drift_envs.registration import IDS
 from drift_envs.schedule.loader import load_schedule

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from drift_agents.environment import GENERIC, PLAIN_TEMPLATES, AgentEnvironment, environments
+from drift_agents.envs.base import GENERIC, PLAIN_TEMPLATES, AgentEnvironment, environments
 from drift_agents.errors import ArgumentError
 from drift_agents.policy.messages import FACTS_FORMATS, render_messages
 from drift_agents.policy.prompt_template import load_template

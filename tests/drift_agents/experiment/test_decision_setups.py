@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from drift_agents.analysis.inspect.page import gather
 from drift_agents.analysis.report import make_report
-from drift_agents.analysis.runs import Player
+from drift_agents.analysis.rows import Player
 from drift_agents.controller.base import Decision, Direct, Render
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import Experiment, PartSpec
@@ -22,7 +22,7 @@ from drift_agents.experiment.plan import MemberSpec, plan_cells, read_members
 from drift_agents.experiment.runner import Progress, run_experiment
 from drift_agents.memory.base import Memory
 from drift_agents.policy.base import Policy
-from drift_agents.registry import CONTROLLERS, TEAMS
+from drift_agents.registry.tables import CONTROLLERS, TEAMS
 from drift_agents.team.base import Member, Rollout, Solo
 from drift_agents.types import Episode
 

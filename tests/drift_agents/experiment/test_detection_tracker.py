@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from drift_agents.experiment.cell_environment import EvaluationWrapper, make_env, read_schedule
 from drift_agents.experiment.config import PartSpec, ScheduleSettings
-from drift_agents.experiment.environments import EvaluationWrapper, make_env, read_schedule
 from drift_agents.experiment.episode import play
 from drift_agents.experiment.evaluator import DetectionResult, DetectionTracker
 from drift_agents.experiment.plan import Cell

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.matching import Exact
 from drift_agents.envs.mountain_car.states import MountainCarMatching
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.config import PartSpec, RecallOptions, ScheduleSettings
 from drift_agents.experiment.episode import episode_seed, make_setup, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import Cell
-from drift_agents.matching import Exact
 from drift_agents.prompt.lessons import read_view
 from drift_agents.types import AgentClock, Experience, Outcome
 
@@ -146,7 +146,7 @@ def test_an_experiment_file_sets_the_outlook_of_prompts(
 
 
 def test_who_needs_an_oracle_is_told_when_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("drift_agents.experiment.environments.EvaluationWrapper.oracle", None)
+    monkeypatch.setattr("drift_agents.experiment.cell_environment.EvaluationWrapper.oracle", None)
     rows = list(play(cell("frozen_lake/explicit"), ScheduleSettings(rounds=1)))
     assert all(row[field] is None for row in rows for field in ("regret", "memory_truth_rate", "false_realignments"))
     clairvoyant = Cell(

@@ -11,8 +11,8 @@ from drift_agents.errors import ArgumentError, ExperimentError, UnknownNameError
 from drift_agents.experiment.config import PartSpec
 from drift_agents.experiment.loader import load_experiment, parse_experiment, shipped_experiments
 from drift_agents.experiment.plan import plan_cells
-from drift_agents.parts import Registry
-from drift_agents.registry import CONTROLLERS, MEMORIES, VERIFIERS
+from drift_agents.registry.parts import Registry
+from drift_agents.registry.tables import CONTROLLERS, MEMORIES, VERIFIERS
 
 GOOD = """\
 name: mine

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drift_agents.experiment.cell_environment import make_env, read_schedule
 from drift_agents.experiment.config import PartSpec, ScheduleSettings, SweptValue
-from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.evaluator import GroundTruth
 from drift_agents.experiment.loader import parse_experiment

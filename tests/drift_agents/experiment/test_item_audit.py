@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ArgumentError, UnknownNameError
+from drift_agents.experiment.cell_environment import make_env, read_schedule
 from drift_agents.experiment.config import PartSpec
-from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.evaluator import ItemAudit
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.logs import read_rows
@@ -102,9 +102,9 @@ def test_lines_tell_of_items(rows: Any) -> None:
 
 
 def test_a_team_without_members_is_the_default_pool_of_planners_and_nothing_else() -> None:
+    from drift_agents.agent.team_agent import TeamAgent
     from drift_agents.experiment.episode import make_setup
     from drift_agents.experiment.plan import plan_cells
-    from drift_agents.team_agent import TeamAgent
 
     agents = {"memory": "vanilla", "policy": ["planner", "random"], "team": "judge"}
     experiment = load_experiment(

@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium as gym
 import pytest
 from drift_agents import Glove, make_agent, make_memory
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError, DriftAgentsError
-from drift_agents.matching import Exact
 from drift_agents.policy.base import RandomPolicy
 from drift_agents.prompt.builder import Recall
 

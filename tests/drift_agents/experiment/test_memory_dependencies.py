@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from drift_agents.experiment.cell_environment import Demonstrator, make_env, memory_dependencies, read_schedule
 from drift_agents.experiment.config import PartSpec
-from drift_agents.experiment.environments import Demonstrator, make_env, memory_dependencies, read_schedule
 from drift_agents.experiment.episode import make_setup, play
 from drift_agents.experiment.loader import load_experiment
 from drift_agents.experiment.plan import plan_cells

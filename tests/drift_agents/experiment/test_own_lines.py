@@ -8,7 +8,7 @@ import re
 import pytest
 from drift_agents.analysis.html.report import list_curves
 from drift_agents.analysis.report import write_report
-from drift_agents.analysis.runs import group, part_of, read_run
+from drift_agents.analysis.rows import group, part_of, read_run
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.loader import parse_experiment

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.cell_environment import make_env, read_schedule
 from drift_agents.experiment.config import ScheduleSettings
-from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.plan import PlannedEpisode, plan_cells, plan_episodes
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 from drift_agents.analysis.evidence import read_evidence
-from drift_agents.analysis.runs import read_run
+from drift_agents.analysis.rows import read_run
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment
 from drift_agents.experiment.folder import RunFolder, check_merged, read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows
 from drift_agents.experiment.runner import Progress, run_experiment
-from drift_agents.part_file import PartFile
+from drift_agents.registry.part_file import PartFile
 
 from tests.drift_agents.experiment.cells import cell_files, forget_cell, read_cells
 from tests.processes import children_of, command_of, is_alive, wait_until

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.experiment.environments import EvaluationWrapper, make_env, read_schedule
+from drift_agents.envs.matching import Exact, Matching, NearestNeighbour, make_matching
+from drift_agents.experiment.cell_environment import EvaluationWrapper, make_env, read_schedule
 from drift_agents.experiment.evaluator import BeliefTracker, answer_of
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
-from drift_agents.matching import Exact, Matching, NearestNeighbour, make_matching
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.cell_environment import sweep_schedule
 from drift_agents.experiment.config import SweptValue
-from drift_agents.experiment.environments import sweep_schedule
 from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.plan import plan_cells

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.analysis.inspect.page import gather
 from drift_agents.analysis.report import make_report
-from drift_agents.analysis.runs import group
+from drift_agents.analysis.rows import group
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.cell_environment import make_env, read_schedule
 from drift_agents.experiment.config import PartSpec, ScheduleSettings, TrainingSettings
-from drift_agents.experiment.environments import make_env, read_schedule
 from drift_agents.experiment.episode import episode_seed, make_setup, plan_training, play
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import read_rows, to_line

@@ -11,7 +11,7 @@ from drift_agents.errors import ArgumentError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift_envs.json_schema import violations
+from drift_envs.utils.json_schema import violations
 
 NOTE = {
     "title": "note",

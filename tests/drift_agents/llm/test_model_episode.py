@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.llm.service import Service
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.llm import LanguageModelPolicy

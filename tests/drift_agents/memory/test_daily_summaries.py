@@ -9,7 +9,7 @@ from drift_agents.types import AgentClock, Episode, Outcome, Record
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift_envs.json_schema import violations
+from drift_envs.utils.json_schema import violations
 
 
 def render_day(*steps: tuple[str, str, str, float, bool], task: str = "Reach the goal.") -> str:

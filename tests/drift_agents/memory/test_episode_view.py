@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import gymnasium as gym
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.controller.adamem import AdaMem
 from drift_agents.controller.base import Direct
-from drift_agents.matching import Exact
+from drift_agents.envs.matching import Exact
 from drift_agents.memory.base import Memory, NoMemory, make_memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.memory.views import NO_ID, EpisodeView, MemoryAndEpisode, freeze

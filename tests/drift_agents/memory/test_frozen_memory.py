@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from drift_agents.matching import Exact
+from drift_agents.envs.matching import Exact
 from drift_agents.memory.base import Memory, NoMemory, make_memory
 from drift_agents.memory.views import FrozenMemory, freeze
 from drift_agents.prompt.retrieval import retrieve_many

@@ -9,10 +9,10 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError, ModelError
 from drift_agents.llm.base import RuleModel
-from drift_agents.matching import Exact
 from drift_agents.memory.memory_bank import FAINTEST, MemoryBank, MemoryStrength
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import PromptBuilder, Recall

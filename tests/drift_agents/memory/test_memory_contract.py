@@ -12,12 +12,12 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError, UnknownNameError
-from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory, make_memory
 from drift_agents.prompt.builder import FocusedMemory
 from drift_agents.prompt.retrieval import retrieve_many
-from drift_agents.registry import MEMORIES
+from drift_agents.registry.tables import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, Record
 from hypothesis import given
 
@@ -205,7 +205,7 @@ def test_removed_records_do_not_come_back(name: str) -> None:
 
 PROGRAM = """
 from drift_agents.memory.base import make_memory
-from drift_agents.registry import MEMORIES
+from drift_agents.registry.tables import MEMORIES
 from drift_agents.types import AgentClock, Experience, Outcome
 for name in MEMORIES.names():
     memory = make_memory(name)

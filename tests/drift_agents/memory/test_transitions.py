@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from drift_agents.matching import Exact
+from drift_agents.envs.matching import Exact
 from drift_agents.memory.transitions import TransitionStore
 from drift_agents.types import AgentClock, Experience, Outcome
 

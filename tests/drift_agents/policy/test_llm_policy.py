@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.errors import ArgumentError, ContextLengthError, ModelUnavailableError
 from drift_agents.llm.base import Completion
 from drift_agents.llm.budget import Meter

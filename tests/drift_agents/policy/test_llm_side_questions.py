@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.controller.adamem import RETRIEVED, STRATEGY, AdaMem, make_strategy
 from drift_agents.llm.base import Completion, Message, RuleModel
 from drift_agents.memory.base import make_memory

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drift_agents.environment import PLAIN_TEMPLATES
+from drift_agents.envs.base import PLAIN_TEMPLATES
 from drift_agents.envs.frozen_lake import FROZEN_LAKE
-from drift_agents.envs.frozen_lake.facts import FrozenLakeFacts
+from drift_agents.envs.frozen_lake.knowledge import FrozenLakeFacts
 from drift_agents.errors import ArgumentError
 from drift_agents.llm.base import Message
-from drift_agents.policy.facts import PLAIN
 from drift_agents.policy.messages import FACTS_FORMATS, arrange, count_entries, render_messages, without_oldest
 from drift_agents.policy.prompt_template import PromptTemplate, load_template
+from drift_agents.policy.ranked import PLAIN
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import Outcome
 

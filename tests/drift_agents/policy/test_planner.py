@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.policy.base import Policy, Reply, make_policy
 from drift_agents.policy.planner import Planner
 from drift_agents.prompt.view import PromptView, Recollection
-from drift_agents.registry import POLICIES
+from drift_agents.registry.tables import POLICIES
 from drift_agents.team.base import Member, Solo
 from drift_agents.types import Outcome
 

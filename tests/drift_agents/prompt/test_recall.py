@@ -9,8 +9,8 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError, PartError
-from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory
 from drift_agents.memory.management import Managed
 from drift_agents.memory.vanilla import VanillaMemory

@@ -11,7 +11,7 @@ import pytest
 from drift_agents.embedding.base import HashedEmbedding
 from drift_agents.errors import ArgumentError, PartError, UnknownNameError
 from drift_agents.memory.store import StoreMemory
-from drift_agents.part_file import PartFile
+from drift_agents.registry.part_file import PartFile
 from drift_agents.stores.base import InProcessStore, make_store
 from drift_agents.types import AgentClock, Experience, Outcome, Retrieved
 

@@ -22,7 +22,7 @@ from drift_agents.memory.distillation import (
 from drift_agents.team.judge import RULES, vote
 from drift_agents.types import AgentClock, Episode, Outcome, Record, Transition
 
-from drift_envs.json_schema import violations
+from drift_envs.utils.json_schema import violations
 from tests.drift_agents.llm.scripted import ScriptedModel
 
 MODEL = RuleModel(RULES)

@@ -11,7 +11,7 @@ from drift_agents.errors import ArgumentError, UnknownNameError
 from drift_agents.memory.consensus import ConsensusMemory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import RandomPolicy
-from drift_agents.registry import TEAMS
+from drift_agents.registry.tables import TEAMS
 from drift_agents.team.base import Member, Team, make_team
 from drift_agents.team.edv import EDV, PARADIGMS, draw_errors
 from drift_agents.types import AgentClock, Episode, Experience, Outcome

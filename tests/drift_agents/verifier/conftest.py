@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.matching import Matching
+from drift_agents.envs.matching import Matching
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import PromptView
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Transition

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from drift_agents.matching import Exact
+from drift_agents.envs.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import Verdict
 from drift_agents.verifier.base import make_verifier

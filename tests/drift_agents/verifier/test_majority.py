@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome
 from drift_agents.verifier.base import make_verifier

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.errors import ArgumentError
 from drift_agents.memory.base import NoMemory
 from drift_agents.memory.vanilla import VanillaMemory
-from drift_agents.registry import VERIFIERS
+from drift_agents.registry.tables import VERIFIERS
 from drift_agents.types import Episode, ProbeCost
 from drift_agents.verifier.base import NoVerifier, Verifier, make_verifier
 from drift_agents.verifier.prober import ReplayLiveProber, ReplayProber

@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents import Agent, ReplayProber, make_memory, make_policy, make_verifier
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.memory.base import Memory
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Verdict

@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from drift_agents import Agent, Glove, ReplayProber, SnapshotProber, make_memory, make_policy, make_verifier
-from drift_agents.matching import make_matching
+from drift_agents.envs.matching import make_matching
 from drift_agents.memory.base import Memory
 from drift_agents.types import AgentClock, Episode, Experience, ProbeCost, Verdict
 from drift_agents.verifier.base import BaseVerifier

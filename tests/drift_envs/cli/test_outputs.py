@@ -12,7 +12,7 @@ import pytest
 
 from drift_envs.cli import main
 from drift_envs.errors import StateError
-from drift_envs.files import write_whole
+from drift_envs.utils.files import write_whole
 
 COMMANDS = {
     "record-gif": ["record", "DriftMountainCar-v0", "--phases", "1", "--out", "OUT.gif"],

@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from drift_envs import twin
 from drift_envs.attributes.knobs import AttributeKnobs
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule

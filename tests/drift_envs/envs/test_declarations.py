@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from drift_envs.cli.app import main
-from drift_envs.entry_points import EntryPoint
+from drift_envs.envs.make import EntryPoint
 from drift_envs.errors import ArgumentError, NoOracleError
 from drift_envs.registration import IDS, EnvParts, parts_of
 from drift_envs.schedule.yaml import shipped_schedules

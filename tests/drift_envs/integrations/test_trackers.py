@@ -81,7 +81,7 @@ def test_the_agent_observes_what_it_would_observe_without():
 
 
 def test_each_cell_of_a_run_is_a_run_of_the_tracker(tmp_path):
-    from drift_agents.analysis.runs import read_run
+    from drift_agents.analysis.rows import read_run
     from drift_agents.experiment.loader import parse_experiment
     from drift_agents.experiment.runner import run_experiment
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drift_envs.envs.frozen_lake.model import transitions
+from drift_envs.envs.frozen_lake.dynamics import transitions
 from drift_envs.errors import ArgumentError
 from drift_envs.metrics import (
     area_under_curve,

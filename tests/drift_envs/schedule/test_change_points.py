@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.knobs import Knob, KnobTable
 from drift_envs.schedule import Timeline, load_schedule
 from drift_envs.schedule.timeline import needs_seed

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.errors import ScheduleError
 from drift_envs.knobs import KnobTable
 from drift_envs.schedule import load_schedule

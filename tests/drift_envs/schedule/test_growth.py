@@ -10,7 +10,7 @@ import gymnasium as gym
 import pytest
 
 import drift_envs  # noqa: F401
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
 from drift_envs.schedule import load_schedule
 
 LAKE = "DriftFrozenLake-v0"

@@ -7,7 +7,7 @@ from pathlib import Path
 import gymnasium as gym
 import pytest
 
-from drift_envs.envs.mountain_car.model import CarSetting, measure, pump, solve_car
+from drift_envs.envs.mountain_car.dynamics import CarSetting, measure, pump, solve_car
 from tests.core_ids import CORE_IDS, DAILY
 from website.shipped import listed, make_row, read_table
 

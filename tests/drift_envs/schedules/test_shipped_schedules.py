@@ -9,10 +9,10 @@ from itertools import chain, pairwise
 import pytest
 
 from drift_envs.cli.scheduled import open_schedule
-from drift_envs.envs.facts.model import FACTS_KNOBS
 from drift_envs.envs.facts.oracle import FactsOracle
+from drift_envs.envs.facts.world import FACTS_KNOBS
+from drift_envs.envs.frozen_lake.dynamics import share_of_open_paths
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS
-from drift_envs.envs.frozen_lake.model import share_of_open_paths
 from drift_envs.envs.frozen_lake.oracle import LakeOracle, carried_value, lake_responses, solve_lake
 from drift_envs.envs.house.knobs import HOUSE_KNOBS
 from drift_envs.envs.house.oracle import HouseOracle

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import drift_envs
-from drift_envs.entry_points import knob_table_of
 from drift_envs.envs import FrozenLake
+from drift_envs.envs.make import knob_table_of
 from drift_envs.errors import ArgumentError, HiddenError, StateError
 from drift_envs.wrappers import DriftWrapper, Twin, snapshot, twin
 from drift_envs.wrappers.twin import HIDDEN

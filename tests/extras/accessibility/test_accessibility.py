@@ -12,8 +12,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.expected_conditions import url_contains
 from selenium.webdriver.support.wait import WebDriverWait
 
-from drift_envs.chromium import Chromium
 from drift_envs.integrations.loopback import listen
+from drift_envs.show.chromium import Chromium
 from webshop_server.app import Config, create_app, make_server
 from webshop_server.generate import generate
 from webshop_server.inventory import Inventory

@@ -40,9 +40,9 @@ from drift_envs.envs.alfworld.room import (
     write_problem,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.households import TASK_TYPES, HouseholdTask
 from drift_envs.integrations.alfworld import HouseGames
 from drift_envs.schedule import load_schedule
+from drift_envs.tasks.households import TASK_TYPES, HouseholdTask
 from tests.drift_envs.envs.registered_contract import shipped
 from tests.extras.task_contract import TaskContract, check_refusals
 
@@ -354,7 +354,7 @@ def test_agents_written_for_alfworld_play_it():
 def play_by_planner(schedule, count, seed=0):
     """Scores and steps of the house's planner with a memory of all that happened, one task again and again."""
     from drift_agents import Agent, Recall, make_memory, make_policy
-    from drift_agents.environment import find_environment
+    from drift_agents.envs.base import find_environment
 
     env, known = gym.make(ENV_ID, schedule=schedule, text=True), find_environment(ENV_ID)
     matching = known.make("matching")

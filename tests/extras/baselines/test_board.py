@@ -19,7 +19,7 @@ from baselines import board, evaluate, exit_status, measures, recurrent_ppo, rep
 from baselines.environments import ENVIRONMENTS, REGIMES, Regime, draw_phases
 from baselines.host import HostLifetime
 from drift_envs.errors import ArgumentError
-from drift_envs.lazy import find_callable
+from drift_envs.utils.lazy import find_callable
 from tests.documents import read_code, run_code
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -24,8 +24,8 @@ from drift_envs.envs.bfcl.package import (
     replay_reference,
 )
 from drift_envs.errors import ArgumentError
-from drift_envs.package_tools import PackageCall
 from drift_envs.schedule import load_schedule
+from drift_envs.tasks.package_tools import PackageCall
 from tests.drift_envs.envs.registered_contract import shipped
 from tests.extras.task_contract import TaskContract, check_refusals, starts
 

@@ -20,14 +20,14 @@ from minigrid.utils.baby_ai_bot import BabyAIBot
 
 from drift_envs import twin
 from drift_envs.cli.scheduled import open_schedule
-from drift_envs.entry_points import knob_table_of
+from drift_envs.envs.make import knob_table_of
+from drift_envs.envs.minigrid.dynamics import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.env import GoToLocalGrid
-from drift_envs.envs.minigrid.model import ACTIONS, MINIGRID_KNOBS
 from drift_envs.envs.minigrid.oracle import plan_grid
 from drift_envs.errors import ArgumentError, DrivenKnobError, NoOracleError, ScheduleError, StateError
-from drift_envs.lazy import load_object
 from drift_envs.registration import IDS
 from drift_envs.schedule import load_schedule, shipped_schedules
+from drift_envs.utils.lazy import load_object
 from drift_envs.wrappers.twin import snapshot
 from tests.documents import read_code, run_code
 from tests.drift_envs.envs.registered_contract import RegisteredContract

@@ -11,7 +11,7 @@ from drift_agents.experiment.loader import load_experiment, parse_experiment
 from drift_agents.experiment.logs import read_rows
 from drift_agents.experiment.runner import run_experiment
 from drift_agents.memory.base import make_memory
-from drift_agents.registry import STORES
+from drift_agents.registry.tables import STORES
 from drift_agents.types import AgentClock, Experience, Outcome
 
 from tests.extras.offline import offline

@@ -29,8 +29,8 @@ from drift_envs.envs.tau2.package import (
     reads_before,
 )
 from drift_envs.errors import ArgumentError, MissingDependencyError
-from drift_envs.package_tools import PackageCall
 from drift_envs.schedule import load_schedule
+from drift_envs.tasks.package_tools import PackageCall
 from tests.drift_envs.envs.registered_contract import shipped
 from tests.extras.task_contract import TaskContract, check_refusals, starts
 

@@ -31,7 +31,7 @@ from drift_agents.analysis.plots import (
     series,
 )
 from drift_agents.analysis.report import LEGEND, make_report
-from drift_agents.analysis.runs import WINDOW, Player, PlayerIndex, Runs, ScheduleRuns, parts_of
+from drift_agents.analysis.rows import WINDOW, Player, PlayerIndex, Runs, ScheduleRuns, parts_of
 from drift_agents.analysis.table import Table, format_seeds
 from drift_agents.analysis.tables import tabulate_cells
 from drift_agents.errors import needs_extra

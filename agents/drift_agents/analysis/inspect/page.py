@@ -24,12 +24,12 @@ from markupsafe import Markup
 
 from drift_agents.analysis.names import shorten_labels
 from drift_agents.analysis.plots import FAMILY_COLOURS
-from drift_agents.analysis.runs import Player, read_run
+from drift_agents.analysis.rows import Player, read_run
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import PAGE, TRACES, write_parts
 from drift_agents.experiment.logs import TRAIN
 from drift_agents.experiment.trace import SUFFIX, read_header, read_trace
-from drift_envs.command_line import HostRule
+from drift_envs.utils.command_line import HostRule
 
 LARGE = 200 * 2**20
 """Bytes of steps from which a browser is slow to open the file."""

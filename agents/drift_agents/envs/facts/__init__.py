@@ -1,6 +1,6 @@
 """What agents know of facts that change: how statements are read, a matching rule and a planner."""
 
-from drift_agents.environment import AgentEnvironment
+from drift_agents.envs.base import AgentEnvironment
 
 FACTS = AgentEnvironment(
     name="facts",

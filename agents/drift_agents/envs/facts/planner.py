@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from drift_agents.matching import ParsedMatching
+from drift_agents.envs.matching import ParsedMatching
 from drift_agents.policy.base import ParsedPlanner, pick
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.policy.ranked import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection, Sightings, add_sighting, settle_all
 from drift_envs.checks import check_choice
 

@@ -3,7 +3,7 @@
 ALFWorld's rooms show their states alike, and are played by the same.
 """
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 HOUSE = AgentEnvironment(
     name="house",

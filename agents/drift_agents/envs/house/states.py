@@ -8,9 +8,9 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_agents.matching import ParsedMatching
+from drift_agents.envs.matching import ParsedMatching
 from drift_agents.policy.brief import fold_alternatives
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.policy.ranked import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection
 
 _NAME = r"[a-z]+ \d+"

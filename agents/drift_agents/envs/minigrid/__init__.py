@@ -1,6 +1,6 @@
 """What agents know of Minigrid's environments: what is in view, and a planner with a map."""
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 MINIGRID = AgentEnvironment(
     name="minigrid",

@@ -7,8 +7,8 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from drift_agents.matching import ParsedMatching
-from drift_agents.policy.facts import PlainFacts, without_meanings
+from drift_agents.envs.matching import ParsedMatching
+from drift_agents.policy.ranked import PlainFacts, without_meanings
 
 FACINGS = ("east", "south", "west", "north")
 """The directions, in the order in which one turns right."""

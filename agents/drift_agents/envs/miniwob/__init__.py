@@ -1,6 +1,6 @@
 """What agents know of the task pages of MiniWoB++: their controls, and a planner that fills and clicks."""
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 MINIWOB = AgentEnvironment(
     name="miniwob",

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_agents.matching import ParsedMatching
+from drift_agents.envs.matching import ParsedMatching
 from drift_agents.policy.base import ParsedPlanner, pick
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.policy.ranked import PlainFacts
 from drift_agents.prompt.view import PromptView, Recollection, settle
 
 KINDS = ("button", "link", "field", "option", "folder", "file")

@@ -1,6 +1,6 @@
 """What agents know of the mountain cars: cells of motions, and a planner with a fitted model, values and a plan."""
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 MOUNTAIN_CAR = AgentEnvironment(
     name="mountain_car",

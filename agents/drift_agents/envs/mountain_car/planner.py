@@ -11,7 +11,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from drift_agents.envs.mountain_car.model import POINTS, CarModel, Evidence, fit_model, override_locally, read_evidence
+from drift_agents.envs.mountain_car.fitted_dynamics import (
+    POINTS,
+    CarModel,
+    Evidence,
+    fit_model,
+    override_locally,
+    read_evidence,
+)
 from drift_agents.envs.mountain_car.states import POSITIONS, SPEED_LIMIT, read_state
 from drift_agents.errors import require_agents_extra
 from drift_agents.policy.base import Reply, check_actions, pick
@@ -29,7 +36,7 @@ _NEAR = 0.05
 class MountainCarPlanner:
     """Fits a model of the car's dynamics to the records of the prompt and plans with it.
 
-    A local model is fitted to the changes of velocity (`drift_agents.envs.mountain_car.model`), value iteration makes
+    A local model is fitted to the changes of velocity (`fitted_dynamics.py`), value iteration makes
     a plan, and the action with the highest value in the present state is taken. Actions without records are tried
     first: one step shows their effect. Ties are broken at random, so that without memory the car moves at random.
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drift_agents.errors import ArgumentError
-from drift_agents.policy.facts import PlainFacts, without_meanings
+from drift_agents.policy.ranked import PlainFacts, without_meanings
 from drift_agents.prompt.view import PromptView, Recollection
 from drift_agents.types import Experience, Record, Transition
 from drift_envs.checks import check_count, check_interval
@@ -275,7 +275,7 @@ class MountainCarMatching:
         return _cell(state, self.position, self.velocity)
 
     def path_key(self, state: str) -> Hashable:
-        """The cell of position and velocity for paths through memory (`drift_agents.matching.PathMatching`).
+        """The cell of position and velocity for paths through memory (`drift_agents.envs.matching.PathMatching`).
 
         Raises:
             ArgumentError: if the text is not the state of a car.

@@ -3,7 +3,7 @@
 The programs in `coders` are the reference agents of `drift-agents check-coder`; nothing here uses them.
 """
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 REPOSITORY = AgentEnvironment(
     name="repository",

@@ -8,8 +8,8 @@ from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.matching import ParsedMatching
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.envs.matching import ParsedMatching
+from drift_agents.policy.ranked import PlainFacts
 from drift_agents.types import Transition
 
 Says = dict[str, str]

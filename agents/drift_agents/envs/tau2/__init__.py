@@ -1,6 +1,6 @@
 """What agents know of tau2-bench's domains: a planner that follows what worked for a request."""
 
-from drift_agents.environment import AgentEnvironment
+from drift_agents.envs.base import AgentEnvironment
 
 TAU2 = AgentEnvironment(
     name="tau2",

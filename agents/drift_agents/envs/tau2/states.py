@@ -9,9 +9,9 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.matching import ParsedMatching
+from drift_agents.envs.matching import ParsedMatching
 from drift_agents.memory.transcript import truncate
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.policy.ranked import PlainFacts
 
 ROLES = (
     "find_user_id_by_email", "find_user_id_by_name_zip", "get_user_details", "get_order_details",

@@ -1,6 +1,6 @@
 """What agents know of the service desk: a planner with the parsed request, the tools on offer, and beliefs."""
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 TOOLS = AgentEnvironment(
     name="tools",

@@ -9,9 +9,9 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from drift_agents.matching import ParsedMatching
+from drift_agents.envs.matching import ParsedMatching
 from drift_agents.memory.transcript import truncate
-from drift_agents.policy.facts import PlainFacts
+from drift_agents.policy.ranked import PlainFacts
 
 _CODES = {403: "policy", 409: "conflict", 424: "redundant", 440: "not_found", 441: "not_looked_up"}
 """Numbers of errors that matter here; they resemble those of the web."""

@@ -1,6 +1,6 @@
 """What agents know of the web shop: pages, instructions, and a planner with what it believes from records."""
 
-from drift_agents.environment import AgentEnvironment, own_templates
+from drift_agents.envs.base import AgentEnvironment, own_templates
 
 WEBSHOP = AgentEnvironment(
     name="webshop",

@@ -11,9 +11,9 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from drift_agents.envs.matching import ParsedMatching
 from drift_agents.envs.webshop.instructions import ParsedInstruction, parse_instruction, stems
-from drift_agents.matching import ParsedMatching
-from drift_agents.policy.facts import PlainFacts, describe_state
+from drift_agents.policy.ranked import PlainFacts, describe_state
 from drift_agents.prompt.view import Recollection
 from drift_agents.types import Transition
 

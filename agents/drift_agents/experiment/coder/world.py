@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from drift_agents.experiment.cell_environment import make_env
 from drift_agents.experiment.coder.git import RepositoryCommit
-from drift_agents.experiment.environments import make_env
 from drift_envs.envs.repository.checks import CheckResult, check, refuse_falsely
 from drift_envs.envs.repository.conventions import NAMED, Statement, read_statements
 from drift_envs.envs.repository.episode import CORRECTION

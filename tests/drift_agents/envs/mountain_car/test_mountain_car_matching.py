@@ -4,9 +4,9 @@ import itertools
 import re
 
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.envs.mountain_car.states import MountainCarMatching, read_motion, weigh_slopes
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.types import Outcome, Transition
 
 

@@ -6,7 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drift_agents.envs.mountain_car import planner as car_plan
-from drift_agents.envs.mountain_car.model import GRAIN, POINTS, TOP, fit_model, override_locally, read_evidence
+from drift_agents.envs.mountain_car.fitted_dynamics import (
+    GRAIN,
+    POINTS,
+    TOP,
+    fit_model,
+    override_locally,
+    read_evidence,
+)
 from drift_agents.envs.mountain_car.planner import make_plan
 from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import Recollection

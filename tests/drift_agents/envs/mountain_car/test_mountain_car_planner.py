@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from drift_agents.envs.mountain_car.model import fit_model, read_evidence
+from drift_agents.envs.mountain_car.fitted_dynamics import fit_model, read_evidence
 from drift_agents.envs.mountain_car.planner import EnergyPumping, MountainCarPlanner, make_plan
 from drift_agents.envs.mountain_car.states import read_state
 from drift_agents.errors import ArgumentError

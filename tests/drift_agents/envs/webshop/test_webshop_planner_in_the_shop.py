@@ -7,8 +7,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
-from drift_agents.environment import find_environment
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.base import find_environment
 from drift_agents.envs.webshop.states import read_shop_state
 from drift_agents.memory.base import make_memory
 from drift_agents.policy.base import make_policy

@@ -7,10 +7,10 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ModelError
 from drift_agents.llm.base import RuleModel
-from drift_agents.matching import Exact
 from drift_agents.memory.base import NoMemory
 from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.policy.base import make_policy

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from drift_agents.embedding.base import HashedEmbedding, cosine
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.memory.beliefmem import BeliefMem
 from drift_agents.memory.relevance import overlap, words
 from drift_agents.prompt.builder import PromptBuilder, Recall

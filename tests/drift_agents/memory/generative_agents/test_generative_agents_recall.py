@@ -9,8 +9,8 @@ from typing import Any
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.memory.generative_agents import GenerativeAgents
 from drift_agents.memory.memory_stream import AccessRecord, salience, scaled
 from drift_agents.types import AgentClock, Experience, Outcome

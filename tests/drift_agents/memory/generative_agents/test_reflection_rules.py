@@ -18,7 +18,7 @@ from drift_agents.memory.transcript import LONGEST_STATEMENT, render_statement
 from drift_agents.types import Outcome
 from hypothesis import given
 
-from drift_envs.json_schema import violations
+from drift_envs.utils.json_schema import violations
 
 HOLE = Outcome("hole", 0.0, True)
 GOAL = Outcome("goal", 1.0, True)

@@ -12,14 +12,14 @@ from typing import Any
 import gymnasium as gym
 import hypothesis.strategies as st
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
 from drift_agents.controller.base import make_controller
 from drift_agents.memory.base import ExemplarMemory, Memory, StepObserver, make_memory
 from drift_agents.memory.management import Managed, make_store
 from drift_agents.memory.views import freeze
 from drift_agents.policy.base import make_policy
 from drift_agents.prompt.builder import FocusedMemory
-from drift_agents.registry import MEMORIES
+from drift_agents.registry.tables import MEMORIES
 from drift_agents.types import AgentClock, Episode, Experience, Outcome, StepTrace, Verdict
 from hypothesis import given, settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 import pytest
-from drift_agents.matching import Exact
+from drift_agents.envs.matching import Exact
 from drift_agents.types import AgentClock, Experience, Outcome, Record, Transition
 from drift_agents.verifier.evidence import contradicts, share, summarise
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, ProbeCost, Verdict
 from drift_agents.verifier.base import make_verifier

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
-from drift_agents.matching import Exact
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.verifier.controls import Forget, Overwrite
 from drift_agents.verifier.glove import Glove

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from drift_agents.matching import Exact
+from drift_agents.envs.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.types import AgentClock, Experience, Outcome, ProbeCost, Transition
 from drift_agents.verifier.base import Probed, make_verifier

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.agent import Agent
+from drift_agents.agent.agent import Agent
+from drift_agents.envs.matching import Exact
 from drift_agents.errors import ArgumentError
-from drift_agents.matching import Exact
 from drift_agents.memory.vanilla import VanillaMemory
 from drift_agents.policy.base import Reply
 from drift_agents.prompt.view import PromptView

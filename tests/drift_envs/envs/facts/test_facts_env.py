@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from drift_envs.envs.facts.env import Facts
-from drift_envs.envs.facts.model import EXPLICIT
 from drift_envs.envs.facts.oracle import plan_asking
+from drift_envs.envs.facts.world import EXPLICIT
 from drift_envs.errors import ArgumentError
 from drift_envs.wrappers.twin import twin
 

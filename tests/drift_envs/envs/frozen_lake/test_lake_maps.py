@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
+from drift_envs.envs.frozen_lake.dynamics import breaks_shortest_paths, distances, horizon_values, tiles, transitions
 from drift_envs.envs.frozen_lake.knobs import HORIZON, draw_map, ice_value
-from drift_envs.envs.frozen_lake.model import breaks_shortest_paths, distances, horizon_values, tiles, transitions
 from drift_envs.errors import KnobError
 
 OLD = ("SFF", "FHF", "FFG")

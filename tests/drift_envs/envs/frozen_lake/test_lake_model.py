@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from drift_envs.envs import FrozenLake
-from drift_envs.envs.frozen_lake.model import (
+from drift_envs.envs.frozen_lake.dynamics import (
     Action,
     breaks_shortest_paths,
     discounted_values,

@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
+from drift_envs.envs.frozen_lake.dynamics import distances, tiles
 from drift_envs.envs.frozen_lake.knobs import FROZEN_LAKE_KNOBS, draw_map
-from drift_envs.envs.frozen_lake.model import distances, tiles
 from drift_envs.envs.frozen_lake.oracle import (
     LakeOracle,
     LakeSetting,

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from scipy.stats import chi2
 
-from drift_envs.envs.frozen_lake.model import transitions
+from drift_envs.envs.frozen_lake.dynamics import transitions
 from drift_envs.envs.frozen_lake.vector import VectorFrozenLake
 from drift_envs.errors import ArgumentError, DrivenKnobError, StateError
 

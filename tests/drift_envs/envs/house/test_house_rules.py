@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from drift_envs.envs import House
+from drift_envs.envs.house.commands import make_model
 from drift_envs.envs.house.knobs import FEWEST, HOUSE_KNOBS, LAMPS, MOST, ROOMS, draw_house
-from drift_envs.envs.house.model import make_model
 from drift_envs.envs.house.rules import HouseState
 from drift_envs.envs.house.tasks import (
     UNTIDY,
@@ -23,8 +23,8 @@ from drift_envs.envs.house.tasks import (
     solve_task,
 )
 from drift_envs.errors import KnobError
-from drift_envs.households import TASK_TYPES, HouseholdTask
 from drift_envs.knobs import FrozenMapping, freeze
+from drift_envs.tasks.households import TASK_TYPES, HouseholdTask
 
 HOUSE = 7
 

@@ -6,8 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
-from drift_envs.envs.mountain_car.model import (
+from drift_envs.envs.mountain_car.dynamics import (
     CarSetting,
     car_magnitude,
     carried_success,
@@ -18,6 +17,7 @@ from drift_envs.envs.mountain_car.model import (
     replayed_success,
     solve_car,
 )
+from drift_envs.envs.mountain_car.env import MOUNTAIN_CAR_CONTINUOUS_KNOBS, MOUNTAIN_CAR_KNOBS
 from drift_envs.envs.mountain_car.oracle import CarOracle
 from drift_envs.errors import ArgumentError
 from drift_envs.oracle import PlannedKnobs

@@ -14,7 +14,7 @@ from drift_envs.envs.repository.issues import ISSUES_OF_A_PROJECT, draw_issue, m
 from drift_envs.envs.repository.lifetime import ProjectLifetime
 from drift_envs.envs.repository.project import Project, start_project
 from drift_envs.errors import ArgumentError
-from drift_envs.invented_words import read_words
+from drift_envs.tasks.invented_words import read_words
 from drift_envs.wrappers.twin import twin
 
 

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 import drift_envs
-from drift_envs import chromium as chromium_module
 from drift_envs.envs.webshop.env import hide_session
 from drift_envs.errors import MissingDependencyError, StateError
+from drift_envs.show import chromium as chromium_module
 from webshop_server.oracle import solve
 
 # Every knob that changes pages changes, also while a page is shown.

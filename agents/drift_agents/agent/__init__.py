@@ -1,0 +1,1 @@
+"""The loop of memory, verifier, policy and controller; a team's too."""
