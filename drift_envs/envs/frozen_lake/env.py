@@ -127,6 +127,7 @@ class FrozenLake(PoisonedEnv, FrozenLakeEnv):
         self._map: Map = _rows(self._desc)
         self._goal_rewards = FrozenMapping()
         self._transient = 0.0
+        self._poison_after, self._visits = 0, None  # read at each step and reset: found faster here than in the class
         # From `success_rate` itself: 1 - (1 - 1/3) is not 1/3 in floating point.
         self._success = success_rate if is_slippery else 1.0
         self._slip = 1.0 - self._success

@@ -180,6 +180,7 @@ class MountainCar(_KnobCar, MountainCarEnv):
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
+        self._poison_after, self._cell = 0, None  # read at each step and reset: found faster here than in the class
         MountainCarEnv.__init__(self, render_mode, goal_velocity)
 
     def reset(
@@ -286,6 +287,7 @@ class MountainCarContinuous(_KnobCar, Continuous_MountainCarEnv):
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
         self._transient = 0.0
+        self._poison_after, self._cell = 0, None  # read at each step and reset: found faster here than in the class
         self._gravity = 0.0025
         # what is written into them is rounded to their precision, faster than by NumPy's scalars
         self._single, self._double = array(_SINGLE, [0.0]), array("d", [0.0])
