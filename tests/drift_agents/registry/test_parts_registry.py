@@ -56,7 +56,8 @@ def test_listing_parts_imports_none_of_them() -> None:
     code = (
         "import sys; from drift_agents.registry.tables import REGISTRIES\n"
         "print(all(r.summaries() for r in REGISTRIES.values()))\n"
-        "print([m for m in sys.modules if m.startswith('drift_agents.') and m.count('.') > 1 and '.registry.' not in m])"
+        "names = [m for m in sys.modules if m.startswith('drift_agents.') and m.count('.') > 1]\n"
+        "print([m for m in names if '.registry.' not in m])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["True", "[]"]
