@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 
 import pytest
 from drift_agents.analysis.html.report import list_curves
@@ -11,6 +12,7 @@ from drift_agents.analysis.report import write_report
 from drift_agents.analysis.rows import group, part_of, read_run
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
+from drift_agents.experiment.folder import read_manifest
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.own_lines import import_lines
 from drift_agents.experiment.runner import run_experiment
@@ -160,6 +162,24 @@ def test_a_log_alone_is_compared_with_its_schedule(tmp_path, change, message):
     (tmp_path / "log").write_text(json.dumps(LINE | change) + "\n", "utf-8")
     with pytest.raises(ExperimentError, match=re.escape(message)):
         import_lines([tmp_path / "log"], "Mine", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_alone_its_run_names_the_seeds_and_beside_a_run_those_of_that_run(run, tmp_path):
+    log = log_loop(tmp_path / "mine.jsonl", seeds=2)
+    import_lines([log], "Mine", tmp_path / "alone")
+    assert read_manifest(tmp_path / "alone")["experiment"]["seeds"] == [0, 1]
+    import_lines([log], "Mine", tmp_path / "both", beside=run)
+    assert read_manifest(tmp_path / "both")["experiment"] == read_manifest(run)["experiment"]
+
+
+def test_a_run_whose_lines_were_changed_is_refused(run, tmp_path):
+    log, changed = log_loop(tmp_path / "mine.jsonl", seeds=1), tmp_path / "changed"
+    shutil.copytree(run, changed)
+    file = changed / "episodes.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"steps": ', b'"steps": 1', 1))
+    with pytest.raises(ExperimentError, match=r"episodes\.jsonl: is not what the run wrote"):
+        import_lines([log], "Mine", tmp_path / "out", beside=changed)
     assert not (tmp_path / "out").exists()
 
 

@@ -20,7 +20,7 @@ from drift_agents.analysis.evidence import read_evidence
 from drift_agents.analysis.rows import read_run
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError
 from drift_agents.experiment.config import Experiment
-from drift_agents.experiment.folder import RunFolder, check_merged, read_manifest
+from drift_agents.experiment.folder import RunFolder, check_merged, read_manifest, write_parts
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import FIELDS, read_rows
 from drift_agents.experiment.runner import Progress, run_experiment
@@ -156,6 +156,21 @@ def test_a_file_that_cannot_be_read_is_named(experiment: Experiment, tmp_path: P
             read()
         file.rmdir()
         file.write_bytes(content)
+
+
+@pytest.mark.parametrize("before", [None, "whole\n"])
+def test_a_file_that_is_written_half_takes_no_name(tmp_path: Path, before: str | None) -> None:
+    file = tmp_path / "page.html"
+    if before is not None:
+        file.write_text(before, "utf-8")
+
+    def parts() -> Iterator[str]:
+        yield "half\n" * 100_000
+        raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError):
+        write_parts(file, parts())
+    assert (file.read_text("utf-8") if file.exists() else None) == before
 
 
 def test_changed_lines_are_not_reported(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:

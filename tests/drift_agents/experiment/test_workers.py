@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,6 +95,19 @@ def test_programs_that_a_call_starts_end_with_its_worker() -> None:
     ((child, text),) = play_in_pool(Processes(1), start_child, [()], 1)
     assert text == ""  # not the terminal's
     assert wait_until(lambda: not is_alive(child), 5)
+
+
+def hold_or_fail(mark: Path, holds: bool) -> None:
+    if not holds:
+        assert wait_until(mark.exists)
+        raise ValueError("failed")
+    mark.touch()
+    re.match("(a+)+$", "a" * 40 + "b")  # runs for hours and lets no other thread run
+
+
+def test_a_call_that_lets_no_thread_run_ends_with_the_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="failed"):
+        list(play_in_pool(Processes(2), hold_or_fail, [(tmp_path / "on", True), (tmp_path / "on", False)], 2))
 
 
 def test_an_interruption_waits_for_a_result_to_be_kept() -> None:

@@ -15,6 +15,7 @@ from drift_agents.memory.distillation import (
     describe_claims,
     distil,
     propose,
+    quote_ends,
     read_claims,
     read_trajectories,
     render_trajectories,
@@ -167,3 +168,9 @@ def test_a_candidate_that_cites_a_line_which_does_not_exist_is_rejected() -> Non
     attempts = attempts_of(SHORT, FALL)
     sound = propose(MODEL, attempts)[0]
     assert vote(MODEL, attempts, [sound._replace(refs=(*sound.refs, "3.1"))], [1], []) == set()
+
+
+def test_a_state_is_cut_only_where_that_makes_it_shorter() -> None:
+    whole = "a" * 60 + "b" * 5 + "c" * 130
+    assert quote_ends(whole) == whole
+    assert quote_ends(whole + "c") == f"{'a' * 60} ... {'c' * 130}"

@@ -40,6 +40,7 @@ def test_first_and_last_rounds() -> None:
     values = [0.0] * 5 + [0.5] * 10 + [1.0] * 5
     assert first_and_last(values) == (0.0, 1.0)
     assert first_and_last(values, rounds=20) == (0.5, 0.5)
+    assert first_and_last(values, rounds=1) == (0.0, 1.0)
     with pytest.raises(ArgumentError, match=r"`scores` should hold at least 5 numbers\. Received 3"):
         first_and_last([1, 1, 1])
 

@@ -117,6 +117,13 @@ def test_active_finds_a_drift_with_few_probes() -> None:
         assert verdict.observed is None
 
 
+@pytest.mark.parametrize(("known", "is_probed"), [(9, False), (10, True)])
+def test_by_default_active_probes_from_ten_responses_on(known: int, is_probed: bool) -> None:
+    memory, verifier = filled(known, 0), bound("glove_active", prober=DrawingProber(FLIPPED))
+    verdict = visit(verifier, memory, known, Outcome('"X"', 0.0, False))
+    assert bool(verdict.probed) is is_probed
+
+
 def test_active_takes_chance_for_chance() -> None:
     """A lie, one response that never comes again, is probed, found out, and everything is kept."""
     memory, verifier = filled(60, 1), bound("glove_active", prober=DrawingProber(THIRDS))

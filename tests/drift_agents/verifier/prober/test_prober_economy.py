@@ -226,3 +226,11 @@ def test_where_nothing_is_left_to_chance_an_episode_costs_at_most_itself(
             prefix.append(action)
             state = after
         assert spent <= len(prefix)
+
+
+def test_the_way_of_an_episode_that_has_ended_is_forgotten(Rules, TableEnv, outcome) -> None:
+    """The twin is carried to x, where this episode's way, which led over a, is given up at once."""
+    prober = ReplayProber(TableEnv(Rules({('"start"', "0"): [(outcome("x"), 1.0)]})), attempts=2)
+    walk(prober, "elsewhere", "far", actions="1")
+    walk(prober, "start", "a", "b", actions="00")
+    assert prober.probe('"b"', "0", ("0", "0"), 1)[:2] == ((), ProbeCost(steps=2, resets=2))
