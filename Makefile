@@ -66,7 +66,7 @@ chromium:
 		echo "the shop's browser tests need Chromium; on Debian and Ubuntu: apt-get install chromium chromium-driver" >&2; \
 	fi
 
-# Each worker has whole files, so that what the tests of a file share is made once.
+# A worker begins with neighbouring tests, which share what they make, and takes over others at the end.
 SHARE := --dist worksteal
 
 check: $(STAMP) lint types  ## between edits: lint, types, the tests that start no process, server or browser

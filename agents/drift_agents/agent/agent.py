@@ -403,7 +403,7 @@ def describe_unread_notes(policy: Policy, memory: Memory) -> str:
         advice = (
             '. Texts should keep the form `In STATE action "A" led to STATE (score 0)` and their tag, as [record 7]'
         )
-    elif type(getattr(memory, "inner", memory)).__module__.startswith(f"{__package__.partition('.')[0]}."):
+    elif type(getattr(memory, "inner", memory)).__module__.startswith("drift_agents."):
         return ""
     else:
         begin = f"the memory {memory.name!r} has notes in words of its own"
