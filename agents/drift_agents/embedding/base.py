@@ -10,7 +10,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, starmap
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -111,11 +111,11 @@ def embed_each(texts: Sequence[str], dimension: int, embed: Callable[[str], NDAr
     """
     if isinstance(texts, str):
         raise ArgumentError(f"`texts` should be a sequence of texts. Received the text {texts[:80]!r}")
-    return np.stack([embed(text) for text in texts]) if texts else np.zeros((0, dimension))
+    return np.concatenate([embed(text) for text in texts]).reshape(-1, dimension) if texts else np.zeros((0, dimension))
 
 
 LETTERS = 3
-"""The length of a run of letters."""
+"""The length of a run of letters; one of them may be the blank between two words."""
 CACHED = 8192
 """The largest number of cached vectors: agents embed the same texts repeatedly."""
 _WORD = re.compile(r"\w+")
@@ -159,8 +159,7 @@ class HashedEmbedding:
 @lru_cache(maxsize=CACHED)
 def _embed(text: str, dimension: int) -> NDArray[np.float64]:
     """The vector of one text; read-only."""
-    # Not `hash`, which differs from process to process.
-    hashes = np.array([zlib.crc32(feature.encode("utf-8", "surrogatepass")) for feature in _features(text)], np.int64)
+    hashes = np.fromiter(_hash_features(text), np.int64)
     signs = np.where(hashes & 1, 1.0, -1.0)
     vector = np.bincount((hashes >> 1) % dimension, signs, dimension).astype(np.float64)
     # Whole numbers so far, so this sum is exact in any order.
@@ -171,13 +170,27 @@ def _embed(text: str, dimension: int) -> NDArray[np.float64]:
     return vector
 
 
-def _features(text: str) -> Iterator[str]:
-    """Words, pairs of words and runs of letters, each kind with its own prefix."""
+def _hash_features(text: str) -> Iterator[int]:
+    """The hashes of words, pairs of neighbouring words and runs of letters, which go on across a blank."""
     words = _WORD.findall(text.casefold())
-    for word in words:
-        yield f"w {word}"
-    for one, two in pairwise(words):
-        yield f"p {one} {two}"
-    plain = f" {' '.join(words)} " if words else ""
-    for start in range(len(plain) - LETTERS + 1):
-        yield f"l {plain[start : start + LETTERS]}"
+    return chain(chain.from_iterable(map(_hash_word, words)), chain.from_iterable(starmap(_hash_pair, pairwise(words))))
+
+
+# Cached by word and by pair, since texts of an agent have few of either and many runs.
+@lru_cache(maxsize=CACHED)
+def _hash_word(word: str) -> tuple[int, ...]:
+    """The hashes of a word and of the runs within it and its two blanks."""
+    plain = f" {word} "
+    runs = (plain[start : start + LETTERS] for start in range(len(plain) - LETTERS + 1))
+    return (_hash(f"w {word}"), *(_hash(f"l {run}") for run in runs))
+
+
+@lru_cache(maxsize=CACHED)
+def _hash_pair(one: str, two: str) -> tuple[int, int]:
+    """The hashes of a pair and of the run across its blank."""
+    return _hash(f"p {one} {two}"), _hash(f"l {one[-1]} {two[0]}")
+
+
+def _hash(feature: str) -> int:
+    """Not `hash`, which differs from process to process."""
+    return zlib.crc32(feature.encode("utf-8", "surrogatepass"))

@@ -43,8 +43,9 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
         >>> overlap(frozenset("ab"), frozenset("bc"))
         0.3333333333333333
     """
-    either = len(one | other)
-    return len(one & other) / either if either else 0.0
+    both = len(one & other)
+    either = len(one) + len(other) - both
+    return both / either if either else 0.0
 
 
 class AttributeColumns(NamedTuple):
