@@ -113,7 +113,7 @@ class TestHandlers:
     """The handlers of signals while Ray starts, and after: here by a module of its name that does what Ray does."""
 
     @pytest.fixture
-    def ray(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    def ray(self, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         """What Ray sets on SIGTERM: in Python a handler that exits, in C++ one that `signal.signal` does not show."""
         monkeypatch.delenv("RAY_ADDRESS", raising=False)
         for name in ("RAY_USAGE_STATS_ENABLED", "RAY_DISABLE_FAILURE_SIGNAL_HANDLER"):
@@ -130,10 +130,7 @@ class TestHandlers:
         module = SimpleNamespace(is_initialized=lambda: False, init=start, sent=(), ended=[])
         module.shutdown = lambda: module.ended.append(True)
         monkeypatch.setitem(sys.modules, "ray", module)
-        # A process that a shell starts in the background ignores Ctrl-C, and so would the command.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield module
-        signal.signal(signal.SIGINT, before)
+        return module
 
     @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_while_ray_starts_is_this_commands(self, ray: SimpleNamespace, number: signal.Signals) -> None:

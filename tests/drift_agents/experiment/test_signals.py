@@ -77,9 +77,7 @@ def check_stopped_run(folder: Path, options: list[str], moment: float, number: i
         "references=[]",
     ]
     command += ["--seeds", "4", "--rounds", "20", "--out", str(out), *options]
-    # A shell that starts the tests in the background lets them ignore Ctrl-C, and what they start too.
-    start = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    start += "import sys; from drift_agents.cli.app import main; print('begun', flush=True); sys.exit(main())"
+    start = "import sys; from drift_agents.cli.app import main; print('begun', flush=True); sys.exit(main())"
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-c", start, *command])
