@@ -112,6 +112,10 @@ POLICIES = Registry(
             "A small trained network that reads the messages to a language model, in the format `brief`.",
         ),
         "random": Part("drift_agents.policy.base:RandomPolicy", "One admissible action at random."),
+        "leaving": Part(
+            "drift_agents.envs.tau2.planner:Leaving",
+            "Ends every request of tau2-bench at once: the score that nothing earns.",
+        ),
     },
 )
 

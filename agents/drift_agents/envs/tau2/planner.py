@@ -22,7 +22,8 @@ from drift_agents.envs.tau2.states import (
     read_manual,
     read_tau2_state,
 )
-from drift_agents.policy.base import ParsedPlanner
+from drift_agents.errors import ArgumentError
+from drift_agents.policy.base import ParsedPlanner, Reply
 from drift_agents.policy.planner import GenericPlanner
 from drift_agents.prompt.view import PromptView, Recollection, believe_newer
 from drift_envs.checks import check_flag
@@ -68,6 +69,36 @@ class Tau2Planner(ParsedPlanner[ShownTau2]):
         plan = _Plan(view, shown, manual, Tau2Beliefs(view, shown.request, manual, self.conflict), rng, self.checks)
         call = next(plan.calls(), None)
         return self._generic.decide(view, rng).text if call is None else call.text
+
+
+class Leaving:
+    r"""Ends every request at once: the score that nothing earns, above which scores mean something.
+
+    In tau2-bench some published actions change nothing, so that 19 of 50 airline and 7 of 114 retail tasks score 1.
+
+    Example:
+        >>> actions = ('{"tool": "get_order", "arguments": {"order_id": "#W1"}}', '{"tool": "end", "arguments": {}}')
+        >>> view = PromptView("get_order(order_id: string) - Get an order.\nend() - Finish the request.", "{}", actions)
+        >>> Leaving().decide(view, np.random.default_rng(0)).text == actions[1]
+        True
+    """
+
+    name = "leaving"
+
+    def decide(self, view: PromptView, rng: np.random.Generator) -> Reply:
+        """The shortest call that ends the request, by the description of its tool.
+
+        Raises:
+            ArgumentError: if the view offers none.
+        """
+        manual = read_manual(view.task)
+        calls = (read_call(action) for action in view.actions)
+        ends = [call.text for call in calls if call is not None and manual.role_of(call) == "finish"]
+        if not ends:
+            raise ArgumentError(
+                f"`view` should offer a call that ends a request of tau2-bench. Received {view.actions!r:.200}"
+            )
+        return Reply(min(ends, key=len))
 
 
 REPEATS = 3

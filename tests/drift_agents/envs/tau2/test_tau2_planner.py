@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drift_agents.envs.tau2.planner import Tau2Planner
+from drift_agents.envs.tau2.planner import Leaving, Tau2Planner
+from drift_agents.errors import ArgumentError
 from drift_agents.prompt.view import Outcome, PromptView, Recollection
 
 TASK = """Request: Cancel AB12CD.
@@ -75,3 +76,13 @@ def test_an_answer_of_which_memory_holds_no_call_makes_it_try_every_way_that_is_
             TASK, state({"error": "not paid"}), (dollars, cents, insured, END), here=here, elsewhere=(met,)
         )
         assert {Tau2Planner().decide(view, np.random.default_rng(seed)).text for seed in range(20)} == left
+
+
+def test_leaving_ends_at_once_by_whatever_name() -> None:
+    thanks = call("close", message="Done.")
+    task = TASK.replace("finish(message?: string) - End", "close(message?: string) - Finish")
+    generator = np.random.default_rng(0)
+    view = PromptView(task, state(), (CANCEL, READ, thanks, call("close")))
+    assert Leaving().decide(view, generator).text == call("close")
+    with pytest.raises(ArgumentError, match="`view` should offer a call that ends a request"):
+        Leaving().decide(PromptView(TASK, state(), (CANCEL, READ)), generator)
