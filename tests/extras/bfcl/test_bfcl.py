@@ -320,6 +320,18 @@ def test_a_wrong_state_after_a_turn_scores_nothing_even_if_it_is_mended():
     assert rewards == [1.0, 0.0]
 
 
+def test_no_task_scores_if_it_is_left_at_once():
+    env = gym.make("DriftBfcl-v0")
+    numbers = [number for number in load_tasks() if env.unwrapped.is_played(number)]
+    assert len(numbers) == 191
+    for number in numbers:
+        _, info = env.reset(options={"goal_index": number})
+        done = False
+        while not done:
+            _, _, done, _, info = env.step('{"tool": "finish", "arguments": {}}')
+        assert info["score"] == 0
+
+
 def test_what_a_user_gets_wrong_is_named():
     env = gym.make(ENV_ID, schedule=None)
     for index in (999, -1, "x"):

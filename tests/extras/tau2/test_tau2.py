@@ -412,6 +412,18 @@ def test_the_planner_plays_every_desk_and_adapts():
         assert sum(scores) / len(scores) >= least, name
 
 
+@pytest.mark.parametrize(("domain", "score", "tasks"), [("retail", 7, 114), ("airline", 19, 50)])
+def test_leaving_at_once_scores_where_the_published_actions_change_nothing(domain, score, tasks):
+    """In text, as an agent sees it; the counts are those of the package itself."""
+    from drift_agents.experiment.players import make_agent
+
+    env = gym.make(ENV_ID, domain=domain, text=True)
+    agent = make_agent(env, policy="leaving", memory="none")
+    numbers = [number for number, task in load_tasks().items() if task.domain == domain]
+    episodes = [agent.run_episode(env, options={"goal_index": number}) for number in numbers]
+    assert (sum(episode.score for episode in episodes), len(episodes)) == (score, tasks)
+
+
 def test_the_tools_over_mcp():
     pytest.importorskip("mcp", reason="needs the extra `mcp`")
     from drift_envs.integrations.mcp_tools import DeskLifetime
