@@ -417,7 +417,7 @@ def test_leaving_at_once_scores_where_the_published_actions_change_nothing(domai
     """In text, as an agent sees it; the counts are those of the package itself."""
     from drift_agents.experiment.players import make_agent
 
-    env = gym.make(ENV_ID, domain=domain, text=True)
+    env = gym.make(ENV_ID, schedule={"version": 1, "base": {"domain": domain}}, text=True)
     agent = make_agent(env, policy="leaving", memory="none")
     numbers = [number for number, task in load_tasks().items() if task.domain == domain]
     episodes = [agent.run_episode(env, options={"goal_index": number}) for number in numbers]
