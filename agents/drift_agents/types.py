@@ -22,6 +22,10 @@ class AgentClock(NamedTuple):
     step: int = 0
 
 
+CLOCK_UNITS = AgentClock._fields
+"""What memories can count time in."""
+
+
 class Outcome(NamedTuple):
     """The result of an action.
 

@@ -20,10 +20,9 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, re
 from drift_agents.memory.memory_stream import AccessRecord, MemoryStream
 from drift_agents.memory.transcript import quote_state, render_statement
 from drift_agents.memory.transitions import TransitionStoreMemory
-from drift_agents.types import AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
+from drift_agents.types import CLOCK_UNITS, AgentClock, Experience, Note, Outcome, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
-UNITS = ("episode", "step")
 RECALLS = ("here", "all")
 REFLECT = {"retrieval": 10, "threshold": 150}
 """When the agent reflects -> the default threshold of importance."""
@@ -115,7 +114,7 @@ class GenerativeAgents(TransitionStoreMemory):
         matching: Matching | None = None,
     ) -> None:
         self.k, self.insights = check_count("k", k), check_count("insights", insights, 0)
-        self.unit, self.recalls = check_choice("unit", unit, UNITS), check_choice("recalls", recalls, RECALLS)
+        self.unit, self.recalls = check_choice("unit", unit, CLOCK_UNITS), check_choice("recalls", recalls, RECALLS)
         self.reflect = check_choice("reflect", reflect, REFLECT)
         self.threshold = check_count("threshold", REFLECT[reflect] if threshold is None else threshold)
         self.recent, self.questions = check_count("recent", recent), check_count("questions", questions)

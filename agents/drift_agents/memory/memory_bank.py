@@ -19,10 +19,9 @@ from drift_agents.llm.base import Model, Rule, RuleModel, ask, object_schema, re
 from drift_agents.memory.citations import Citations
 from drift_agents.memory.transcript import STEPS, count_runs, read_steps, render_steps, truncate
 from drift_agents.memory.transitions import AnswerCache, TransitionStore, TransitionStoreMemory
-from drift_agents.types import AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
+from drift_agents.types import CLOCK_UNITS, AgentClock, Episode, Note, Record, RecordId, Removed, Retrieved
 from drift_envs.checks import check_choice, check_count
 
-UNITS = AgentClock._fields
 RECALLS = ("here", "all")
 PER = ("action", "state")
 STRENGTH = 1.0
@@ -92,12 +91,12 @@ class MemoryBank(TransitionStoreMemory):
         matching: Matching | None = None,
     ) -> None:
         self.k, self.days = check_count("k", k), check_count("days", days, 0)
-        self.unit = check_choice("unit", unit, UNITS)
-        self.recall_unit = check_choice("recall_unit", recall_unit, UNITS)
+        self.unit = check_choice("unit", unit, CLOCK_UNITS)
+        self.recall_unit = check_choice("recall_unit", recall_unit, CLOCK_UNITS)
         self.recalls, self.per = check_choice("recalls", recalls, RECALLS), check_choice("per", per, PER)
         self.cascade = cascade
         self.model: Model = RuleModel(RULES) if model is None else model
-        self._unit, self._recall_unit = UNITS.index(unit), UNITS.index(recall_unit)
+        self._unit, self._recall_unit = CLOCK_UNITS.index(unit), CLOCK_UNITS.index(recall_unit)
         self.transitions = TransitionStore(matching)
         self._strengths: dict[RecordId, MemoryStrength] = {}
         self._summaries: dict[RecordId, tuple[Note, AgentClock]] = {}

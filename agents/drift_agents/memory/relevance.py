@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from drift_agents.embedding.base import DIGITS, Embedding, Vectors, cosine
 from drift_agents.memory.belief import BeliefAttribute
-from drift_agents.types import AgentClock, Record, RecordId
+from drift_agents.types import CLOCK_UNITS, AgentClock, Record, RecordId
 from drift_envs.checks import check_choice, check_interval
 
 _WORD = re.compile(r"\w+")
 
-UNITS = AgentClock._fields
 CACHED_TEXTS = 4096
 """The largest number of texts whose similarities are cached."""
 
@@ -78,9 +77,9 @@ class Relevance:
     """
 
     def __init__(self, embedding: Embedding, decay: float, unit: str, mix: float) -> None:
-        self.embedding, self.unit = embedding, check_choice("unit", unit, UNITS)
+        self.embedding, self.unit = embedding, check_choice("unit", unit, CLOCK_UNITS)
         self.decay, self.mix = check_interval("decay", decay, "(0, 1]"), check_interval("mix", mix, "[0, 1]")
-        self._unit = UNITS.index(unit)
+        self._unit = CLOCK_UNITS.index(unit)
         self._words: dict[RecordId, frozenset[str]] = {}
         self._vectors: tuple[tuple[RecordId, ...], Vectors] | None = None
         # Similarities by text, until attributes or their words change.

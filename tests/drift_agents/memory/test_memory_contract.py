@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import pickle
 import subprocess
@@ -242,6 +243,44 @@ def test_wrong_options_are_refused_by_name(name: str) -> None:
     with pytest.raises(ArgumentError, match=f"the memory '{name}' does not take the option 'colour'"):
         make_memory(name, colour="red")
     make_memory(name, matching=Exact())
+
+
+COUNT, FEW = "a whole number, at least 1", "a whole number in the interval [1, 16]"
+UNIT, CASCADE = "one of episode, step", "one of any, majority, cut"
+OPTIONS = {
+    "none": {},
+    "vanilla": {"k": COUNT},
+    "full_transcript": {},
+    "memory_bank": {"k": COUNT, "unit": UNIT, "recall_unit": UNIT, "cascade": CASCADE},
+    "voyager": {"k": COUNT, "cascade": CASCADE},
+    "generative_agents": {"k": COUNT, "unit": UNIT, "cascade": CASCADE},
+    "beliefmem": {"k": COUNT, "unit": UNIT, "cascade": CASCADE},
+    "consensus": {"cascade": CASCADE},
+    "adamem": {"k": FEW, "cascade": CASCADE},
+    "synapse": {"k": FEW, "cascade": CASCADE},
+    "reasoning_bank": {"k": FEW, "cascade": CASCADE},
+    "store": {"k": COUNT},
+    "managed": {},
+}
+"""The options that several memories have, with their rules."""
+
+WRONG: dict[str, tuple[Any, ...]] = {
+    COUNT: (0, -1, True, 2.0, "1", None),
+    FEW: (0, 17, True, 2.0, "1", None),
+    UNIT: ("hour", "Step", None, 1, ["step"]),
+    CASCADE: ("none", "all", "Cut", None, 1, ["cut"]),
+}
+
+
+@every_memory
+def test_options_of_several_memories_are_refused_by_one_rule(name: str) -> None:
+    shared = {option for options in OPTIONS.values() for option in options}
+    assert OPTIONS[name].keys() == shared & set(inspect.signature(MEMORIES.load(name)).parameters)
+    for option, rule in OPTIONS[name].items():
+        for value in WRONG[rule]:
+            with pytest.raises(ArgumentError) as refused:
+                make_memory(name, **{option: value})
+            assert str(refused.value) == f"`{option}` should be {rule}. Received {value!r}"
 
 
 def test_an_unknown_memory_is_refused_with_the_nearest_name() -> None:

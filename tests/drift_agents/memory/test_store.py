@@ -136,8 +136,6 @@ def test_the_store_of_a_memory_by_name() -> None:
     assert isinstance(make_memory("store", store={"in_process": {}}, embedding="hashed"), StoreMemory)
     with pytest.raises(ArgumentError, match="a store has its own"):
         make_memory("store", store=InProcessStore(), embedding="hashed")
-    with pytest.raises(ArgumentError, match="`k` should be"):
-        make_memory("store", k=0)
 
 
 class ListingStore(InProcessStore):

@@ -212,7 +212,6 @@ def test_a_copy_continues_like_the_original() -> None:
         ({"memories": -1}, "`memories` should be a whole number, at least 0. Received -1"),
         ({"shared": 2}, "`shared` should be in the interval"),
         ({"private": True}, "`private` should be in the interval"),
-        ({"cascade": "never"}, "`cascade` should be one of"),
         ({"contaminate": 1.0}, "`contaminate` should be in the interval"),
     ],
 )

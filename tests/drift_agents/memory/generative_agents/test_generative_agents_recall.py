@@ -213,7 +213,6 @@ def test_a_recalled_insight_is_refreshed() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a whole number, at least 1. Received 0"),
         ({"insights": -1}, "`insights` should be a whole number, at least 0. Received -1"),
         ({"threshold": True}, "`threshold` should be a whole number, at least 1. Received True"),
         ({"recent": 0}, "`recent` should be"),
@@ -221,11 +220,9 @@ def test_a_recalled_insight_is_refreshed() -> None:
         ({"focus": 1.5}, "`focus` should be"),
         ({"inferred": 0}, "`inferred` should be"),
         ({"per": "page"}, "`per` should be one of action, state, stream. Received 'page'"),
-        ({"unit": "hour"}, "`unit` should be one of episode, step. Received 'hour'"),
         ({"recalls": "none"}, "`recalls` should be one of here, all. Received 'none'"),
         ({"reflect": "never"}, "`reflect` should be one of retrieval, threshold. Received 'never'"),
         ({"ties": "random"}, "`ties` should be one of newest, oldest. Received 'random'"),
-        ({"cascade": "none"}, "`cascade` should be one of any, majority, cut. Received 'none'"),
         ({"decay": 0}, "`decay` should be in the interval (0, 1]. Received 0"),
         ({"decay": float("nan")}, "`decay` should be in the interval (0, 1]. Received nan"),
         ({"weights": [1, 1]}, "`weights` should be three finite numbers, not negative. Received [1, 1]"),

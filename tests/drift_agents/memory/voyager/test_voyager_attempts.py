@@ -160,13 +160,11 @@ def test_the_critic_decides_and_not_the_score(walk) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "`k` should be a whole number, at least 1. Received 0"),
         ({"attempts": True}, "`attempts` should be a whole number, at least 1. Received True"),
         ({"mode": "both"}, "`mode` should be one of glove, skills. Received 'both'"),
         ({"order": "best"}, "`order` should be one of oldest, newest. Received 'best'"),
         ({"failed": 0}, "`failed` should be in the interval (0, 1]. Received 0"),
         ({"failed": float("nan")}, "`failed` should be in the interval (0, 1]. Received nan"),
-        ({"cascade": "all"}, "`cascade` should be one of any, majority, cut. Received 'all'"),
     ],
 )
 def test_wrong_values_are_refused(options: dict[str, Any], message: str) -> None:
