@@ -168,9 +168,11 @@ def _name_of(command: list[str]) -> str:
 
 
 def _read_limits(given: list[str], known: tuple[str, ...]) -> dict[str, float]:
-    limits = {}
+    limits: dict[str, float] = {}
     for text in given:
         rate, _, share = text.partition("=")
+        if rate in limits:
+            raise refuse("--fail-below", f"should be given once for {rate}", text)
         try:
             limits[rate] = float(share)
         except ValueError:

@@ -119,9 +119,11 @@ def _short(name: str, services: list[str]) -> str:
 
 
 def _read_limits(option: str, given: list[str], names: tuple[str, ...]) -> dict[str, float]:
-    limits = {}
+    limits: dict[str, float] = {}
     for text in given:
         name, _, share = text.partition("=")
+        if name in limits:
+            raise refuse(option, f"should be given once for {name}", text)
         try:
             limits[name] = float(share)
         except ValueError:

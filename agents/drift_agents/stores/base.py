@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Set as AbstractSet
 from inspect import Parameter, isawaitable, signature
 from itertools import islice
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -175,7 +176,7 @@ def takes(method: Any, option: str) -> bool:
 
 
 def read_texts(found: Any) -> tuple[str, ...]:
-    """The texts that a search returned: those of a list or of another iterable, or of hits `(id, text, similarity)`.
+    """The texts that a search returned, in order: of a list or another iterable but a set, or of `Hit`s.
 
     Raises:
         PartError: if it is something else, too long, or awaitable.
@@ -185,7 +186,7 @@ def read_texts(found: Any) -> tuple[str, ...]:
         ('a red hat', 'an axe')
     """
     check_call("search", found)
-    if isinstance(found, (str, bytes, Mapping)) or not isinstance(found, Iterable):
+    if isinstance(found, (str, bytes, Mapping, AbstractSet)) or not isinstance(found, Iterable):
         raise PartError(f"`search` should return a list of texts. Received {type(found).__name__}")
     hits = list(islice(found, MOST_HITS + 1))
     if len(hits) > MOST_HITS:

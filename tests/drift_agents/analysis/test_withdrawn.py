@@ -211,7 +211,12 @@ def test_bounds_name_the_rate(service: str, bound: list[str], message: str, caps
 def test_wrong_bounds_are_refused_and_what_was_not_measured_holds_none(capsys: pytest.CaptureFixture[str]) -> None:
     for option in ("--fail-below=stale_first=.1", "--fail-below=present=nan", "--fail-above=present=.9"):
         assert main(["check-memory", "in_process", option]) == 2
-    assert "stale_first or both or mixed or nothing" in capsys.readouterr().err.replace("\n", " ")
+    for option in ("--fail-below=present", "--fail-above=mixed"):
+        assert main(["check-memory", "in_process", f"{option}=.9", f"{option}=.1"]) == 2
+    shown = capsys.readouterr().err.replace("\n", " ")
+    assert "stale_first or both or mixed or nothing" in shown
+    assert "should be given once for present" in shown
+    assert "should be given once for mixed" in shown
     short = ["--worlds", "1", "--days", "4", "--no-references", "--no-wrappers", "--json"]
     code = main(["check-memory", "in_process", *short, "--fail-below", "present=.1"])
     shown = json.loads(capsys.readouterr().out)

@@ -157,6 +157,8 @@ def test_a_service_deletes_what_it_can_and_gets_metadata_if_it_takes_them() -> N
         ("search", lambda *_: 1 / 0, "`search` raises ZeroDivisionError: division by zero"),
         ("search", lambda *_: None, "`search` should return a list of texts. Received NoneType"),
         ("search", lambda *_: {"results": []}, "`search` should return a list of texts. Received dict"),
+        ("search", lambda *_: {"a", "b"}, "`search` should return a list of texts. Received set"),
+        ("search", lambda *_: {"a": 0.5}.keys(), "`search` should return a list of texts. Received dict_keys"),
         (
             "search",
             lambda *_: (str(n) for n in range(2000)),

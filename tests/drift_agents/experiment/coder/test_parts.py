@@ -27,6 +27,10 @@ LIMITS = CommandLimits(1.0, 2**20)
         ([], "should be given after `--`, or `--reference`"),
         (["--reference", "lok"], "no reference agent is called 'lok', did you mean 'look'?"),
         (["--fail-below", "winning=1", "--", "true"], "should be success, score"),
+        (
+            ["--fail-below", "success=.9", "--fail-below", "success=.1", "--", "true"],
+            "should be given once for success",
+        ),
         (["--shell", "--", "echo", "x"], "should stand with a command of one word"),
         (["--home", "his", "--", "true"], "should be run or mine"),
         (["--env", "NO_SUCH_KEY", "--", "true"], "should name a variable that is set"),
