@@ -101,6 +101,12 @@ def check(files: Mapping[str, str], project: Project, issue: Issue) -> CheckResu
         repair_charge is missing: KeyError: 'repair_charge'
         scanning_fee is still there
     """
+    return _check(tuple(files.items()), project, issue)
+
+
+@lru_cache(maxsize=4096)
+def _check(submission: tuple[tuple[str, str], ...], project: Project, issue: Issue) -> CheckResult:
+    files = dict(submission)
     problem = find_invalid(files)
     if problem is not None:
         return CheckResult(False, (problem,))

@@ -129,6 +129,7 @@ class Conventions:
         return find_word(project, name, getattr(self, name))
 
 
+@lru_cache(maxsize=4096)
 def find_word(project: int, name: str, version: int) -> str:
     """The word of a value of a convention.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -189,9 +190,13 @@ def right_change(project: Project, issue: Issue) -> dict[str, str | None]:
         project: the project.
         issue: the issue.
     """
-    changes = dict(list_changes(project.files(), merge_issue(project, issue).files()))
-    del changes[LOG]  # the maintainers write it when they merge
-    return changes
+    return dict(_list_right_changes(project, issue))
+
+
+@lru_cache(maxsize=4096)
+def _list_right_changes(project: Project, issue: Issue) -> tuple[tuple[str, str | None], ...]:
+    changes = list_changes(project.files(), merge_issue(project, issue).files())
+    return tuple(one for one in changes if one[0] != LOG)  # the maintainers write the log when they merge
 
 
 def list_changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:

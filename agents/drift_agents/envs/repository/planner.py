@@ -159,6 +159,7 @@ class ConventionBeliefs:
         self._accepted: dict[str, list[tuple[str, float, int]]] = {}
         self._judged: dict[tuple[str, str], list[tuple[bool, float, int]]] = {}
         self._refused_here: set[tuple[str, str]] = set()
+        self._refused: dict[tuple[str, str], bool] = {}
         self._found: dict[str, tuple[str | None, bool]] = {}
         last: Says = {} if shown.submitted is None else read_change(shown.submitted)[0]
         self.has_refusal = self.has_acceptance = False
@@ -192,11 +193,14 @@ class ConventionBeliefs:
 
     def is_refused(self, name: str, value: str) -> bool:
         """Whether a value is known not to hold."""
-        judged = self._judged.get((name, value))
-        if (name, value) in self._refused_here or not judged:
-            return (name, value) in self._refused_here
-        holds, is_trusted = believe_newer(judged, self._doubt, self._conflict)
-        return is_trusted and not holds
+        key = name, value
+        if key not in self._refused:
+            judged = self._judged.get(key)
+            self._refused[key] = key in self._refused_here
+            if judged and key not in self._refused_here:
+                holds, is_trusted = believe_newer(judged, self._doubt, self._conflict)
+                self._refused[key] = is_trusted and not holds
+        return self._refused[key]
 
     def find(self, name: str) -> tuple[str | None, bool]:
         """The value of a convention that is believed, `None` if there is none; and whether it is trusted."""
