@@ -296,7 +296,6 @@ def test_the_command_line(
     assert data["worth"]["trust"]["after"]["success"]["mean"] == -100
 
 
-@pytest.mark.usefixtures("takes_interrupts")
 def test_an_interruption_ends_the_agent_and_keeps_what_is_finished(tmp_path: Path, schedule: str) -> None:
     import signal
 

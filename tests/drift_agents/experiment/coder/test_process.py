@@ -97,7 +97,6 @@ def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
         run_command(["no-such-agent"], tmp_path, ENVIRONMENT, io.BytesIO(), CommandLimits(1, 1))
 
 
-@pytest.mark.usefixtures("takes_interrupts")
 def test_an_interruption_ends_the_command_with_all_its_descendants(tmp_path: Path) -> None:
     import signal
     import subprocess
