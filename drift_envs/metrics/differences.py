@@ -72,7 +72,8 @@ def compare_phases(timeline: Timeline, before: str, after: str) -> tuple[KnobDif
         >>> compare_phases(timeline, "source", "reversal")[0].words
         'goal_rewards 3,5: 1 -> 0.5, goal_rewards 5,5: 0.5 -> 1'
     """
-    old, new = (timeline.values(timeline.full_tick(timeline.phase_named(phase))) for phase in (before, after))
+    phases = timeline.phase_named(before, "before"), timeline.phase_named(after, "after")
+    old, new = (timeline.values(timeline.full_tick(phase)) for phase in phases)
     return tuple(
         KnobDifference(name, thaw(old[name]), thaw(new[name]), describe_change(name, old[name], new[name]))
         for name in timeline.names

@@ -179,15 +179,19 @@ class PhaseTable:
                     return found
         return found
 
-    def named(self, phase_id: str) -> Phase:
+    def named(self, phase_id: str, argument: str) -> Phase:
         """The phase of that id.
+
+        Args:
+            phase_id: the id.
+            argument: what the caller calls it, for the error.
 
         Raises:
             UnknownChoiceError: if there is no such phase, or none up to `last_tick`.
             ArgumentError: if it is no text.
         """
         if not isinstance(phase_id, str):
-            raise ArgumentError(f"`drift_phase` should be the id of a phase, a text. Received {phase_id!r}")
+            raise ArgumentError(f"`{argument}` should be the id of a phase, a text. Received {phase_id!r}")
         name, _, visit = phase_id.partition("#")
         if name in self._names and (not visit or (visit.isdecimal() and len(visit) <= 18 and int(visit) > 1)):
             owner, wanted = self._names.index(name), int(visit or 1)
@@ -201,7 +205,7 @@ class PhaseTable:
         known = [phase.id for phase in self.first(_LISTED)]
         limit = "" if self.last_tick == MAX_TICK else f" that starts up to tick {self.last_tick}"
         raise UnknownChoiceError(
-            f"`drift_phase` should be the id of a phase{limit}. Received {phase_id!r}. {nearest(phase_id, known)}"
+            f"`{argument}` should be the id of a phase{limit}. Received {phase_id!r}. {nearest(phase_id, known)}"
         )
 
     def full(self, phase: Phase) -> int:

@@ -281,13 +281,17 @@ class Timeline:
                 )
         return [(phase, phase.start + number) for phase in phases for number in range(count)]
 
-    def first_tick(self, phase_id: str) -> int:
+    def first_tick(self, phase_id: str, argument: str = "phase_id") -> int:
         """The first tick of a phase at which its drift has its full weight.
+
+        Args:
+            phase_id: the id of the phase.
+            argument: what the caller calls it, for the error.
 
         Raises:
             ArgumentError: if there is no such phase, or it ends before the ramp of its drift is up.
         """
-        phase = self._phases.named(phase_id)
+        phase = self._phases.named(phase_id, argument)
         tick = self._phases.full(phase)
         if tick >= phase.stop:
             raise ArgumentError(
@@ -299,13 +303,17 @@ class Timeline:
         """The first tick of a phase at which its drift has its full weight, or its last one if it ends earlier."""
         return min(self._phases.full(phase), phase.stop - 1)
 
-    def phase_named(self, phase_id: str) -> Phase:
+    def phase_named(self, phase_id: str, argument: str = "phase_id") -> Phase:
         """The phase of that id.
+
+        Args:
+            phase_id: the id.
+            argument: what the caller calls it, for the error.
 
         Raises:
             ArgumentError: if there is no such phase.
         """
-        return self._phases.named(phase_id)
+        return self._phases.named(phase_id, argument)
 
     def changes(self, start: int, stop: int) -> list[KnobChange]:
         """Every change of a knob's value at a tick with start < tick < stop, in the order of ticks and knobs."""

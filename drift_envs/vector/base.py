@@ -451,7 +451,7 @@ def read_request(
             )
         seeds = dict.fromkeys(seeds, seeds[0])
     if len(each) == 1 and left.get("drift_phase") is None:
-        jump, rest = read_options(left, lambda phase: 0)
+        jump, rest = read_options(left, lambda phase, argument: 0)
         return ResetRequest(indices, seeds, entropy, jump, rest)
     read = [
         read_options(each[index % len(each)], timeline(index, seeds.get(index)).first_tick)

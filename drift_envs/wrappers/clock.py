@@ -66,14 +66,14 @@ class TimeMove(NamedTuple):
     hold: bool = False
 
     @classmethod
-    def of(cls, tick: Any, phase: Any, hold: Any, first_tick: Callable[[str], int]) -> TimeMove | None:
+    def of(cls, tick: Any, phase: Any, hold: Any, first_tick: Callable[[str, str], int]) -> TimeMove | None:
         """Check the arguments; `None` if time goes on.
 
         Args:
             tick: the tick.
             phase: the phase.
             hold: whether time is held.
-            first_tick: returns the tick of a phase, or raises an error that names the known phases.
+            first_tick: returns the tick of a phase, or raises an error that names the argument and the known phases.
 
         Raises:
             ArgumentError: if one breaks a rule, or both tick and phase are given.
@@ -83,27 +83,27 @@ class TimeMove(NamedTuple):
         if tick is not None:
             tick = check_integer("tick", tick, 0, LAST_TICK)
         if phase is not None:
-            first_tick(phase)
+            first_tick(phase, "phase")
         check_flag("hold", hold)
         return cls(tick, phase, bool(hold)) if hold or tick is not None or phase is not None else None
 
-    def jump(self, first_tick: Callable[[str], int]) -> ClockJump:
+    def jump(self, first_tick: Callable[[str, str], int]) -> ClockJump:
         """What the clock does at the next reset."""
-        return ClockJump(self.tick if self.phase is None else first_tick(self.phase), self.hold)
+        return ClockJump(self.tick if self.phase is None else first_tick(self.phase, "phase"), self.hold)
 
 
-def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -> tuple[ClockJump, dict[str, Any]]:
+def read_options(options: Mapping[str, Any], first_tick: Callable[[str, str], int]) -> tuple[ClockJump, dict[str, Any]]:
     """Separate the options of the clock from those of the environment.
 
     Args:
         options: the options of `reset`.
-        first_tick: returns the tick of a phase, or raises an error that names the known phases.
+        first_tick: returns the tick of a phase, or raises an error that names the argument and the known phases.
 
     Raises:
         ArgumentError: if the options are no dictionary, or one that begins with `drift_` is unknown or breaks a rule.
 
     Example:
-        >>> read_options({"drift_tick": 3, "low": -0.5}, lambda phase: 0)
+        >>> read_options({"drift_tick": 3, "low": -0.5}, lambda phase, argument: 0)
         (ClockJump(tick=3, hold=False), {'low': -0.5})
     """
     if not isinstance(options, Mapping):
@@ -122,7 +122,7 @@ def read_options(options: Mapping[str, Any], first_tick: Callable[[str], int]) -
     if tick is not None:
         tick = check_integer("drift_tick", tick, 0, LAST_TICK)
     if options.get("drift_phase") is not None:
-        tick = first_tick(options["drift_phase"])
+        tick = first_tick(options["drift_phase"], "drift_phase")
     return ClockJump(tick, hold=clock == "hold"), left
 
 
