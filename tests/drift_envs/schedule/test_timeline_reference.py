@@ -272,7 +272,7 @@ def test_phases_in_closed_form_agree_with_the_walk(table, drift_list, ticks, mon
     for tick in ticks:
         phase = closed.phase(tick)
         assert phase == walked.phase(tick)
-        assert closed._phases.named(phase.id) == phase
+        assert closed._phases.named(phase.id, "phase") == phase
     assert closed.phases(2000) == walked.phases(2000)
 
 

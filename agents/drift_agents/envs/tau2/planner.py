@@ -72,9 +72,10 @@ class Tau2Planner(ParsedPlanner[ShownTau2]):
 
 
 class Leaving:
-    r"""Ends every request at once: the score that nothing earns, above which scores mean something.
+    r"""Ends every request of tau2-bench at once: the score that nothing earns.
 
-    In tau2-bench some published actions change nothing, so that 19 of 50 airline and 7 of 114 retail tasks score 1.
+    Some published actions change nothing, so that 19 of 50 airline and 7 of 114 retail tasks score 1 for it: what an
+    agent can do begins above that.
 
     Example:
         >>> actions = ('{"tool": "get_order", "arguments": {"order_id": "#W1"}}', '{"tool": "end", "arguments": {}}')
