@@ -17,12 +17,16 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from drift_agents.experiment.cell_environment import read_schedule
+from drift_agents.envs.matching import Matching
+from drift_agents.experiment.cell_environment import EvaluationWrapper, read_schedule
 from drift_agents.experiment.config import Agents, Experiment, ScheduleSettings
 from drift_agents.experiment.episode import play
+from drift_agents.experiment.evaluator import EpisodeEvaluator, ItemAudit
 from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.logs import TEST
 from drift_agents.experiment.plan import Cell, plan_cells
+from drift_agents.memory.base import Memory
+from drift_agents.types import Episode
 
 from research.belief.banks import Method
 from research.belief.convergence import convergence_rows
@@ -190,8 +194,18 @@ def _share(rows: Sequence[Mapping[str, Any]]) -> float:
     return 100 * probes / (probes + sum(row["steps"] for row in rows)) if rows else math.nan
 
 
+class _Counts(EpisodeEvaluator):
+    """Measures the fields of a row that `measure` and `_count_hits` read; truth and belief take longer than playing."""
+
+    def __init__(self, env: EvaluationWrapper, matching: Matching) -> None:
+        self._audit = ItemAudit(env)
+
+    def evaluate(self, episode: Episode, memory: Memory) -> dict[str, Any]:
+        return {**self._audit.evaluate(episode, memory)._asdict(), "memory_size": sum(1 for _ in memory.records())}
+
+
 def _play_episodes(cell: Cell, settings: ScheduleSettings) -> Measures:
-    return measure(list(play(cell, settings)))
+    return measure(list(play(cell, settings, evaluator=_Counts)))
 
 
 def _follow(cell: Cell, settings: ScheduleSettings) -> Measures:
@@ -209,7 +223,7 @@ def _follow(cell: Cell, settings: ScheduleSettings) -> Measures:
 
 def _count_hits(cell: Cell, settings: ScheduleSettings) -> Measures:
     """The percent of a team's tasks in which an item of a bank stood in a prompt."""
-    test = [row for row in play(cell, settings) if row["stage"] == TEST]
+    test = [row for row in play(cell, settings, evaluator=_Counts) if row["stage"] == TEST]
     return {bank: 100 * sum(row[f"{bank}_hits"] > 0 for row in test) / len(test) for bank in ("shared", "private")}
 
 

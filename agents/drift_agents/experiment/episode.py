@@ -177,6 +177,7 @@ def play(
     on_episode: OnEpisode | None = None,
     service: Service | None = None,
     env: EvaluationWrapper | None = None,
+    evaluator: type[EpisodeEvaluator] = EpisodeEvaluator,
 ) -> Generator[dict[str, Any], None, None]:
     """Play a cell: the training phase first, if there is one, then the test.
 
@@ -187,17 +188,19 @@ def play(
         on_episode: called after every episode.
         service: the service of language models, if there are any.
         env: an environment of this place, reset with the cell's seed; made if not given, closed in any case.
+        evaluator: makes what measures the episodes; a third of the time of a shop goes into it.
 
     Yields:
-        One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`.
+        One row an episode, with the fields of `drift_agents.experiment.logs.FIELDS`; those that need the oracle are
+        what `evaluator` returns.
     """
     setup = make_setup(cell, settings, service, env)
     try:
-        evaluator = EpisodeEvaluator(setup.env, setup.matching)
+        measures = evaluator(setup.env, setup.matching)
         for index, played in enumerate(chain(_train(setup), _test(setup, cell.seed))):
             if on_episode is not None:
                 on_episode(setup, index, played.episode)
-            yield _row(cell, setup, played, index, evaluator)
+            yield _row(cell, setup, played, index, measures)
     finally:
         setup.env.close()  # a browser, if there is one
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,7 +13,7 @@ from drift_envs.errors import ArgumentError
 from drift_envs.oracle.base import KnobSource, completion_probability
 from drift_envs.oracle.recurring import Carried, RecurringTasksOracle, TrueResponse
 from webshop_server.errors import ShopError
-from webshop_server.goals import Goal
+from webshop_server.goals import Goal, GoalSet
 from webshop_server.oracle import OptimalPurchase, best_purchase, best_purchases, solve
 from webshop_server.page_builder import RESULTS_PER_PAGE
 from webshop_server.settings import Settings
@@ -175,15 +176,25 @@ class ShopOracle(RecurringTasksOracle[Settings, Goal]):
         return session
 
     def _goal_of(self, text: str) -> Goal:
-        """The goal of an instruction."""
+        """The goal of an instruction; of several the first that recurs."""
         if text not in self._by_text:
-            for goals in (self._recurring(), self._shop.goals):  # recurring goals first: the others take long
-                if text not in self._by_text:
-                    for goal in goals:
-                        self._by_text.setdefault(fit(goal.text, self._shop.charset), goal)
+            for goal in self._recurring():
+                self._by_text.setdefault(fit(goal.text, self._shop.charset), goal)
         if text not in self._by_text:
-            raise ArgumentError(f"`state` should show an instruction of this shop. Received {text!r}")
+            number = _number_instructions(self._shop.goals, self._shop.charset).get(text)
+            if number is None:
+                raise ArgumentError(f"`state` should show an instruction of this shop. Received {text!r}")
+            self._by_text[text] = self._shop.goals[number]
         return self._by_text[text]
+
+
+@lru_cache(maxsize=4)
+def _number_instructions(goals: GoalSet, charset: str) -> Mapping[str, int]:
+    """The number of the first goal of each instruction; all goals are made for it, two seconds for the default shop."""
+    numbers: dict[str, int] = {}
+    for number, goal in enumerate(goals):
+        numbers.setdefault(fit(goal.text, charset), number)
+    return numbers
 
 
 def _next_click(session: Session, purchase: OptimalPurchase | None) -> str:

@@ -17,6 +17,7 @@ from drift_envs.schedule import shipped_schedules
 from drift_envs.schedule.loader import load_schedule
 from tests.core_ids import by_file
 from webshop_server.generate import generate
+from webshop_server.goals import GoalSet
 from webshop_server.oracle import best_purchase, best_purchases, solve
 from webshop_server.settings import Settings
 from webshop_server.shop import Shop
@@ -271,6 +272,14 @@ class TestOracle:
         other = json.dumps({**start, "html": start["html"].replace("Find me", "Lose me")})
         with pytest.raises(ArgumentError, match="`state` should show an instruction of this shop"):
             oracle.action(other, 0)
+
+    @pytest.mark.integration
+    def test_all_goals_are_made_once_for_the_oracles_of_a_shop(self, make_shop, monkeypatch):
+        for goal_index in (4321, 4322):
+            env = make_shop(text=True, pool=2)
+            state, _ = env.reset(seed=0, options={"goal_index": goal_index})
+            assert env.get_wrapper_attr("oracle").action(state, 0).startswith("search[")
+            monkeypatch.setattr(GoalSet, "__iter__", lambda goals: pytest.fail("all goals are made again"))
 
 
 def test_the_best_purchase_is_among_the_best():
