@@ -276,7 +276,7 @@ class TestOracle:
     @pytest.mark.integration
     def test_all_goals_are_made_once_for_the_oracles_of_a_shop(self, make_shop, monkeypatch):
         for goal_index in (4321, 4322):
-            env = make_shop(text=True, pool=2)
+            env = make_shop("webshop/null", text=True)
             state, _ = env.reset(seed=0, options={"goal_index": goal_index})
             assert env.get_wrapper_attr("oracle").action(state, 0).startswith("search[")
             monkeypatch.setattr(GoalSet, "__iter__", lambda goals: pytest.fail("all goals are made again"))
