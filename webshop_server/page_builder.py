@@ -179,10 +179,10 @@ def build_sub_page(instruction: str, settings: Settings, url: PageUrl, product: 
         body = [PageSection("bullet", (_text(bullet),)) for bullet in product.bullets if bullet]
         body = body or [PageSection("paragraph", (_text("No Features"),))]
     elif url.sub_page == "Reviews":
-        body = [
-            PageSection("review", (_text(f'"{title}"', "review_title"), _text(_stars(score), "stars"), _text(words)))
-            for title, score, words in product.reviews
-        ]
+        body = []
+        for title, score, words in product.reviews:
+            stars = _text("N.A." if score is None else f"{score}", "stars")
+            body.append(PageSection("review", (_text(f'"{title}"', "review_title"), stars, _text(words))))
         body = body or [PageSection("paragraph", (_text("No Reviews"),))]
     else:
         body = [PageSection("bullet", (_text(attribute),)) for attribute in product.attributes]
@@ -191,10 +191,6 @@ def build_sub_page(instruction: str, settings: Settings, url: PageUrl, product: 
     # The name of the listing is not among the texts: agents read the same as on the original's page.
     listing = PageSection("listing", (Element("listing", "", name=product.title),))
     return _instruction(instruction), PageSection("toolbar", tools), listing, PageSection("body", (), tuple(body))
-
-
-def _stars(score: float | None) -> str:
-    return "N.A." if score is None else f"{score}"
 
 
 def build_ad_page(instruction: str, settings: Settings, url: PageUrl) -> tuple[PageSection, ...]:

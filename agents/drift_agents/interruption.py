@@ -47,7 +47,8 @@ def stopped_by_signals() -> Iterator[None]:
         yield
         return
     handler = _Handler()
-    before = {number: signal.signal(number, handler) for number in SIGNALS if _is_heeded(number)}
+    heeded = [number for number in SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+    before = {number: signal.signal(number, handler) for number in heeded}
     try:
         yield
     finally:
@@ -85,10 +86,6 @@ def _end_at_once(interrupted: list[int]) -> None:
             with suppress(OSError, ValueError):
                 stream.flush()
         os._exit(STATUS)
-
-
-def _is_heeded(number: signal.Signals) -> bool:
-    return signal.getsignal(number) not in (signal.SIG_IGN, None)
 
 
 def _watch(reading: int, interrupted: list[int]) -> None:

@@ -244,9 +244,7 @@ class TransitionOracle:
             except (TypeError, ValueError, IndexError) as error:
                 raise ArgumentError(f"`state` should be an observation. Received {str(state)[:200]!r}") from error
         self._base.np_random = np.random.default_rng(0)  # type: ignore[attr-defined]
-        seen, reward, ended, *_ = self._binder.env.step(self._read(action))
+        if isinstance(action, str):
+            action = read_action(self._binder.env.action_space, action)
+        seen, reward, ended, *_ = self._binder.env.step(action)
         return np.asarray(seen).tolist(), float(reward), bool(ended)
-
-    def _read(self, action: Any) -> Any:
-        """An action of the space; `action` may be its text."""
-        return read_action(self._binder.env.action_space, action) if isinstance(action, str) else action

@@ -440,7 +440,8 @@ class Timeline:
     def _changed(self, start: int, stop: int) -> Iterator[_Changed]:
         """The ticks with start < tick < stop at which values change, in blocks."""
         tick, stop = self._checked(start), min(stop, MAX_TICK + 1)
-        last = [column.decode(folded)[0] for column, folded in zip(self._columns, self._fold_at(tick), strict=True)]
+        now = _fold(self._ramps, self._columns, np.array([tick], np.int64))
+        last = [column.decode(folded)[0] for column, folded in zip(self._columns, now, strict=True)]
         while (until := self._until(tick)) < stop:
             found, following = _candidates(self._ramps, max(tick, until - 1), _BATCH, stop)
             offsets, folded = _distinct_rows(self._ramps, self._columns, found)
@@ -455,9 +456,6 @@ class Timeline:
             if following >= stop:
                 return
             tick = following
-
-    def _fold_at(self, tick: int) -> list[np.ndarray]:
-        return _fold(self._ramps, self._columns, np.array([tick], np.int64))
 
     def _changes_of(self, block: _Changed) -> list[KnobChange]:
         """The changes of single knobs in a block."""

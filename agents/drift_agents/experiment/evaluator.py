@@ -307,10 +307,6 @@ class DetectionTracker:
         if phase.index != self._phase.index:
             self._phase, self._since, self._noticed = phase, 0, False
 
-    def _changed(self, about: _Written, tick: int) -> bool:
-        """Whether the response is another one than at the last tick before the drift."""
-        return bool(self._env.oracle.changed(about.state, about.action, self._phase.start - 1, tick))
-
     def _touches(self, experience: Experience, verdict: Verdict, tick: int) -> bool:
         """Whether a realignment touches what the drift has changed: what it removed, or what it is about."""
         if not verdict.realigned:
@@ -319,7 +315,10 @@ class DetectionTracker:
         touched = [self._written[gone] for gone in verdict.removed.records if gone in self._written] or [
             about for about in self._written.values() if (about.state, about.action) == (state, action)
         ]
-        return any(about.tick < self._phase.start and self._changed(about, tick) for about in touched)
+        start, oracle = self._phase.start, self._env.oracle
+        return any(
+            about.tick < start and oracle.changed(about.state, about.action, start - 1, tick) for about in touched
+        )
 
 
 def answer_of(memory: Memory, state: str, action: str, now: AgentClock, matching: Matching) -> Hashable | None:
@@ -411,18 +410,15 @@ class BeliefTracker:
     def _list_stale(self, tick: int, matching: Matching) -> list[tuple[Record, dict[Outcome, None]]]:
         """The changed facts: the oldest record of each, and the outcomes that were true and are no longer."""
         found: dict[tuple[Hashable, str], tuple[Record, dict[Outcome, None]]] = {}
+        oracle, last = self._env.oracle, self._env.phase.start - 1
         for record in self._before:
             # Most still hold.
-            if self._share_of(record, tick) < 1.0 and self._has_changed(record, tick):
+            if self._share_of(record, tick) < 1.0 and oracle.changed(record.state, record.action, last, tick):
                 key = matching.state_key(record.state), record.action
                 stale = [one for one, _ in record.outcomes if self._was_true(record, one, tick, matching)]
                 if stale:
                     found.setdefault(key, (record, {}))[1].update(dict.fromkeys(stale))
         return list(found.values())
-
-    def _has_changed(self, record: Record, tick: int) -> bool:
-        """Whether the response is another one than at the last tick before the phase."""
-        return bool(self._env.oracle.changed(record.state, record.action, self._env.phase.start - 1, tick))
 
     def _was_true(self, record: Record, outcome: Outcome, tick: int, matching: Matching) -> bool:
         """Whether an outcome was true when it was written, and no true response is of its class now."""

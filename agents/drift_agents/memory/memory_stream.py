@@ -157,7 +157,9 @@ class MemoryStream:
         for item in insights:
             del self._ids[self.insights.pop(item)]
         self._index_unreflected()
-        self._clear_cache()
+        for cache in (self._cache, self._state_columns, self._dependent, self._notes):
+            cache.clear()
+        self._columns = None
         return Removed(removed, insights)
 
     def importance(self, items: Iterable[RecordId]) -> int:
@@ -295,11 +297,6 @@ class MemoryStream:
             self._cache.clear()
         else:
             self._cache.forget(key)
-
-    def _clear_cache(self) -> None:
-        for cache in (self._cache, self._state_columns, self._dependent, self._notes):
-            cache.clear()
-        self._columns = None
 
 
 class AccessRecord(NamedTuple):

@@ -116,7 +116,9 @@ def _check(submission: tuple[tuple[str, str], ...], project: Project, issue: Iss
     files, problem = _set_settings(files, project)
     if problem is not None:
         return CheckResult(False, (*problems, problem))
-    reported = _run(tuple(sorted(files.items())), _plan(project), calls)
+    errors = tuple(find_word(project.number, "error", version).title() for version in range(ERRORS))
+    plan = project.word("layout"), project.package, errors
+    reported = _run(tuple(sorted(files.items())), plan, calls)
     if isinstance(reported, str):
         return CheckResult(False, (*problems, reported))
     found = [one.judge(raw) for one, raw in zip(expectations, reported, strict=True)]
@@ -336,11 +338,6 @@ def _report(given: _Expectation) -> dict[str, Any]:
     value = given.value or Fraction(0)
     number = {"number": [value.numerator, value.denominator], "text": given.text}
     return {**number, "entered": [[given.name, number]]}
-
-
-def _plan(project: Project) -> tuple[str, str, tuple[str, ...]]:
-    errors = tuple(find_word(project.number, "error", version).title() for version in range(ERRORS))
-    return project.word("layout"), project.package, errors
 
 
 @lru_cache(maxsize=2048)

@@ -70,6 +70,7 @@ def page_parts(contents: InspectData, *, served: bool = False) -> Iterator[str]:
     """
     template = Environment(autoescape=True, undefined=StrictUndefined).from_string(_static("page.html"))
     style, script = _static("page.css"), "".join(("'use strict';\n", *map(_static, SCRIPTS)))
+    chunks = (base64.b64encode(path.read_bytes()).decode("ascii") for path in contents.chunks)
     yield from template.generate(
         name=contents.index["name"],
         style=Markup(style),
@@ -78,7 +79,7 @@ def page_parts(contents: InspectData, *, served: bool = False) -> Iterator[str]:
         script_source=Markup(hash_source(script)),
         connect=Markup("'self'" if served else "'none'"),
         index=Markup(script_json({**contents.index, "served": served})),
-        chunks=() if served else map(_encode, contents.chunks),
+        chunks=() if served else chunks,
     )
 
 
@@ -93,10 +94,6 @@ def hash_source(content: str) -> str:
         "'sha256-qznLcsROx4GACP2dm0UCKCzCG+HiZ1guq6ZZDob/Tng='"
     """
     return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode('ascii')}'"
-
-
-def _encode(path: Path) -> str:
-    return base64.b64encode(path.read_bytes()).decode("ascii")
 
 
 def script_json(data: Any) -> str:

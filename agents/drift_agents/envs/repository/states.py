@@ -257,13 +257,10 @@ class RepositoryFacts(PlainFacts):
         shown = read_repository_state(state)
         if shown is None:
             return state
-        words = ", ".join(_describe_change(shown)) or "nothing"
+        changes = [path + (" (deleted)" if text is None else "") for path, text in shown.written.items()]
+        words = ", ".join(changes) or "nothing"
         about = f"issue #{shown.number} ({read_kind(shown.issue)})"
         return f"{about}, written: {words}, the last answer: {_describe_answer(shown)}"
-
-
-def _describe_change(shown: ShownRepository) -> list[str]:
-    return [path + (" (deleted)" if text is None else "") for path, text in shown.written.items()]
 
 
 def _describe_answer(shown: ShownRepository) -> str:
