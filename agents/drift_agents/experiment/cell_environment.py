@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -178,6 +178,28 @@ def make_env(schedule: Schedule) -> EvaluationWrapper:
         return EvaluationWrapper(env)
     except (gym.error.Error, ArgumentError) as error:
         raise ExperimentError(f"{schedule.name}: {error}") from error
+
+
+def share_left_at_once(env: EvaluationWrapper, seeds: Iterable[int], episodes: int) -> float | None:
+    """The share of the played tasks that score 1 if the conversation is left at once, see `PackageToolsEnv`.
+
+    Args:
+        env: the environment; it is seeded anew.
+        seeds: of the instances.
+        episodes: of each instance; phases that begin within them count alike.
+
+    Returns:
+        The mean over instances; `None` where the environment has no conversations.
+    """
+    if not hasattr(env.unwrapped, "share_left_at_once"):
+        return None
+    shares = []
+    for seed in seeds:
+        env.env.reset(seed=seed)
+        for phase in env.timeline.phases(episodes if env.timeline.schedule.clock == "episode" else 1):
+            env.env.reset(options={"drift_tick": phase.start})
+            shares.append(env.unwrapped.share_left_at_once())
+    return float(np.mean(shares))
 
 
 def make_prober(name: str, options: Mapping[str, Any], env: gym.Env[Any, Any]) -> Prober:

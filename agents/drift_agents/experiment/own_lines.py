@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.cell_environment import make_env
+from drift_agents.experiment.cell_environment import make_env, share_left_at_once
 from drift_agents.experiment.config import SEED_STOP
 from drift_agents.experiment.folder import (
     RunFolder,
@@ -247,7 +247,7 @@ def _rows_of(
     lines: Sequence[_Line],
     agent: str,
     given: Schedule | None,
-    manifest: Mapping[str, Any],
+    manifest: dict[str, Any],
     others: Sequence[Mapping[str, Any]],
 ) -> Iterator[dict[str, Any]]:
     """The rows of the lines of one schedule, which is added to the manifest if it is not there."""
@@ -274,7 +274,9 @@ def _rows_of(
     else:
         _check_numbers(name, lines)
         known[name] = describe_schedule(schedule, len({line.data["episode"] for line in lines}))
-        optima = _find_optima(schedule, lines)
+        optima, share = _find_optima(schedule, lines)
+        if share is not None:
+            manifest.setdefault("left_at_once", {})[name] = share
     rounds: dict[tuple[int, str], int] = {}
     for line in sorted(lines, key=lambda line: (line.seed, line.data["episode"])):
         data, key = line.data, (line.seed, line.data["phase"])
@@ -364,30 +366,35 @@ def _check_seeds(name: str, lines: Sequence[_Line], others: Sequence[Mapping[str
         )
 
 
-def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> dict[tuple[int, int], float]:
+def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> tuple[dict[tuple[int, int], float], float | None]:
     """The optimum of each episode, by seed and tick, where the environment is installed and has an oracle.
+
+    With it the share of tasks that score 1 if they are left at once, see `share_left_at_once`.
 
     Raises:
         ExperimentError: if a phase is not that of its tick.
     """
     if schedule.clock != "episode":
-        return {}
+        return {}, None
     found: dict[tuple[int, int], float] = {}
+    share: float | None = None
     try:
         env = make_env(schedule)
     except (DriftEnvsError, ImportError):
-        return {}
+        return {}, None
     try:
-        for seed in {line.seed for line in lines}:
+        seeds = sorted({line.seed for line in lines})
+        share = share_left_at_once(env, seeds, 1 + max(line.data["tick"] for line in lines))
+        for seed in seeds:
             env.reset(seed=seed)
             _check_phases(env.timeline, [line for line in lines if line.seed == seed])
             for tick in {line.data["tick"] for line in lines if line.seed == seed}:
                 found[seed, tick] = float(env.oracle.value(tick))
     except (AttributeError, NoOracleError):  # an environment without an oracle, or one without an optimum
-        return {}
+        return {}, share
     finally:
         env.close()
-    return found
+    return found, share
 
 
 def _check_phases(timeline: Timeline, lines: Sequence[_Line]) -> None:

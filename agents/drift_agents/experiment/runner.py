@@ -13,7 +13,7 @@ import gymnasium as gym
 
 from drift_agents.agent.agent import LOOP, NOTABLE_LOOPS
 from drift_agents.errors import ArgumentError, DriftAgentsError, ExperimentError, PartError
-from drift_agents.experiment.cell_environment import EvaluationWrapper, read_schedule
+from drift_agents.experiment.cell_environment import EvaluationWrapper, read_schedule, share_left_at_once
 from drift_agents.experiment.clusters import BACKENDS, RequestedService, answer_requests, open_cluster
 from drift_agents.experiment.config import Experiment, ScheduleSettings
 from drift_agents.experiment.episode import CellSetup, has_training, make_setup, play
@@ -356,6 +356,7 @@ def describe(
     players: list[dict[str, Any]] = []
     lengths: dict[str, int] = {}
     made: dict[str, EvaluationWrapper] = {}
+    left_at_once: dict[str, float] = {}
     with ExitStack() as environments:
         for cell in cells:
             if cell.seed != experiment.seeds_of(cell.schedule)[0]:
@@ -371,6 +372,11 @@ def describe(
                 lengths[cell.place] = len(player.episodes)
                 about = describe_schedule(schedule, len(player.episodes)) | _describe_stages(experiment, cell)
                 schedules[schedule.name] = about
+                seeds = experiment.seeds_of(cell.schedule)
+                share = share_left_at_once(player.env, seeds, len(player.episodes))
+                if share is not None:
+                    left_at_once[schedule.name] = share
+                    player.env.env.reset(seed=cell.seed)
             about = {"schedule": schedule.name, **cell.who}
             players.append({**about, "reference": cell.reference, "supervision": player.supervision})
     manifest = {
@@ -381,6 +387,7 @@ def describe(
         "schedules": schedules,
         "players": players,
         "cells": len(cells),
+        **({"left_at_once": left_at_once} if left_at_once else {}),
     }
     return manifest, {cell.key: lengths[cell.place] + count_training(experiment, cell) for cell in cells}
 

@@ -10,6 +10,7 @@ import pytest
 from drift_agents.analysis.html.report import list_curves
 from drift_agents.analysis.report import write_report
 from drift_agents.analysis.rows import group, part_of, read_run
+from drift_agents.analysis.run import describe_run
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.folder import read_manifest
@@ -17,6 +18,7 @@ from drift_agents.experiment.loader import parse_experiment
 from drift_agents.experiment.own_lines import import_lines
 from drift_agents.experiment.runner import run_experiment
 
+from drift_envs.envs.frozen_lake.env import FrozenLake
 from drift_envs.integrations.lifetime import TextLifetime
 
 LAKE = "frozen_lake/explicit"
@@ -72,6 +74,29 @@ def test_it_stands_in_the_run_s_tables_and_curves_under_its_own_name(run, tmp_pa
     (way,) = [line for line in together["lines"] if line["name"] == "My loop"]
     assert way["mean"] == [100.0, 100.0, 0.0, 0.0, 0.0, 0.0]
     assert names >= {"Vanilla", "Vanilla + overwrite", "Voyager", "Voyager + overwrite", "My loop"}
+
+
+@pytest.mark.parametrize(
+    ("shares", "said"),
+    [
+        ({0: 0.25, 1: 0.5}, "38% of the tasks score 1 if the conversation is left at once; a score that is no higher"),
+        ({0: 0.0, 1: 0.0}, "0% of the tasks score 1 if the conversation is left at once."),
+    ],
+)
+def test_the_share_of_tasks_that_are_solved_by_leaving_stands_in_reports(tmp_path, monkeypatch, shares, said):
+    """By a lake that has such tasks, in a run and in lines of one's own."""
+    lines = log_loop(tmp_path / "mine.jsonl")
+
+    def share(self):
+        return shares[self.np_random_seed]
+
+    monkeypatch.setattr(FrozenLake, "share_left_at_once", share, raising=False)
+    agents = {"memory": "none", "policy": "planner"}
+    run_experiment(parse_experiment({**EXPERIMENT, "rounds": 1, "agents": agents}), tmp_path / "run", jobs=1)
+    import_lines([lines], "Mine", tmp_path / "own")
+    for folder in (tmp_path / "run", tmp_path / "own"):
+        assert f"- {LAKE}: {said}" in write_report(folder).read_text("utf-8")
+        assert any(said in sentence for sentence in describe_run(folder)["headline"])
 
 
 def test_the_commands(run, tmp_path, capsys):

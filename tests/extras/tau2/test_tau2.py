@@ -458,3 +458,11 @@ def test_teams_play_it(tmp_path):
     lines = [json.loads(line) for line in (report.parent / "episodes.jsonl").read_text().splitlines()]
     assert {line["team"] for line in lines} == {"judge", "router", "edv"}
     assert sum(line["success"] for line in lines) >= 12
+
+
+def test_as_many_tasks_score_1_if_they_are_left_at_once_as_in_the_package():
+    env = gym.make(ENV_ID, schedule=None)
+    env.reset(seed=0)
+    for domain, count in (("retail", 7), ("airline", 19)):
+        env.unwrapped.domain = domain
+        assert env.unwrapped.share_left_at_once() == count / len(Tau2Tools.list_tasks(domain))
