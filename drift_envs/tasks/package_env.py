@@ -369,23 +369,25 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
         return self.episode_class(self._make_interface(knobs, task), task)
 
     def share_left_at_once(self) -> float:
-        """The share of the tasks of the next episodes that score 1 if every request is ended at once. For evaluators.
+        """The share of tasks that score 1 if every request is ended at once, under the present knobs. For evaluators.
 
-        A mean score that is no higher shows nothing of an agent. Of all tasks of the place where there is no pool.
+        A mean score that is no higher shows nothing of an agent.
+
+        Returns:
+            0 to 1, of `task_pool`, or of all tasks of `place` where there is no pool.
         """
-        tasks, knobs = self.task_pool or self.list_tasks(self.place), self.read_knobs()
-        return sum(self._leave_at_once(number, self._make_interface(knobs)) for number in tasks) / len(tasks)
+        tasks = self.task_pool or self.list_tasks(self.place)
+        interface = self._make_interface(self.read_knobs())
+        return sum(self._is_solved_at_once(number, interface) for number in tasks) / len(tasks)
 
     @classmethod
     @lru_cache(maxsize=8192)
-    def _leave_at_once(cls, number: int, interface: Any) -> float:
-        episode, finish = (
-            cls.episode_class(interface, cls.load_tasks()[number]),
-            interface.write(PackageCall("finish", {})),
-        )
+    def _is_solved_at_once(cls, number: int, interface: Any) -> bool:
+        episode = cls.episode_class(interface, cls.load_tasks()[number])
+        finish = interface.write(PackageCall("finish", {}))
         while not episode.is_over:
             episode.act(finish)
-        return float(episode.score == 1.0)
+        return bool(episode.score == 1.0)
 
     def _make_interface(self, knobs: Mapping[str, Value], task: Any = None) -> PackageInterface:
         """The tools for knob values, of a task if one is given."""

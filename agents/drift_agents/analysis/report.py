@@ -161,25 +161,7 @@ def make_report(manifest: Mapping[str, Any], rows: Sequence[Row]) -> Report:
         )
         for part in parts
     ]
-    return Report(
-        [*write_headline(parts), *describe_left_at_once(manifest)],
-        tabulate_overview(parts),
-        sections,
-        list_cells(parts),
-    )
-
-
-def describe_left_at_once(manifest: Mapping[str, Any]) -> list[str]:
-    """The share of a run's tasks that score 1 if the conversation is left at once, a sentence a schedule.
-
-    Args:
-        manifest: of the run.
-    """
-    return [
-        f"{schedule}: {share:.0%} of the tasks score 1 if the conversation is left at once"
-        f"{'; a score that is no higher shows nothing' if share else ''}."
-        for schedule, share in manifest.get("left_at_once", {}).items()
-    ]
+    return Report(write_headline(manifest, parts), tabulate_overview(parts), sections, list_cells(parts))
 
 
 def _about(manifest: Mapping[str, Any], part: ScheduleRuns) -> str:

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from drift_agents.analysis.report import describe_left_at_once, make_report
+from drift_agents.analysis.report import make_report
 from drift_agents.analysis.rows import (
     Row,
     Runs,
@@ -113,7 +113,7 @@ def describe_run(folder: Path) -> dict[str, Any]:
     return {
         "name": manifest["name"],
         "versions": manifest["versions"],
-        "headline": [*write_headline(parts), *describe_left_at_once(manifest)],
+        "headline": write_headline(manifest, parts),
         "schedules": [
             {
                 "name": part.schedule,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from drift_agents.agent.agent import NOTABLE_LOOPS
 from drift_agents.analysis.names import ALONE, MEMORY_NAMES, REFERENCE_NAMES, VERIFIER_NAMES
@@ -300,14 +300,25 @@ def tabulate_cells(groups: Sequence[CellGroup]) -> Table:
     return table
 
 
-def write_headline(parts: Sequence[ScheduleRuns]) -> list[str]:
-    """The run in a few sentences."""
+def write_headline(manifest: Mapping[str, Any], parts: Sequence[ScheduleRuns]) -> list[str]:
+    """The run in a few sentences.
+
+    Args:
+        manifest: the content of `run.json`.
+        parts: the runs of each schedule.
+    """
     first, *others = [
         text for text in (_lost(parts), _own(parts), _compared(parts), _played(parts), _looped(parts)) if text
     ]
     if len(_seeds(parts)) == 1:
         first = f"One seed: means without intervals, which need more seeds. {first}"
-    return [first, *others]
+    left = [
+        f"{part.schedule}: {share:.0%} of the tasks score 1 if the conversation is left at once"
+        f"{'; a score that is no higher shows nothing' if share else ''}."
+        for part in parts
+        if (share := manifest["schedules"].get(part.schedule, {}).get("left_at_once")) is not None
+    ]
+    return [first, *others, *left]
 
 
 def _seeds(parts: Sequence[ScheduleRuns]) -> set[int]:

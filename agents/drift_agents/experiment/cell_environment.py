@@ -181,15 +181,17 @@ def make_env(schedule: Schedule) -> EvaluationWrapper:
 
 
 def share_left_at_once(env: EvaluationWrapper, seeds: Iterable[int], episodes: int) -> float | None:
-    """The share of the played tasks that score 1 if the conversation is left at once, see `PackageToolsEnv`.
+    """The share of the played tasks that score 1 if the conversation is left at once.
+
+    A mean over seeds and over the phases that begin within `episodes`, each with the same weight.
 
     Args:
-        env: the environment; it is seeded anew.
-        seeds: of the instances.
-        episodes: of each instance; phases that begin within them count alike.
+        env: the environment; it is seeded anew for each of `seeds`.
+        seeds: those of the instances.
+        episodes: of an instance.
 
     Returns:
-        The mean over instances; `None` where the environment has no conversations.
+        0 to 1; `None` where the environment has no conversations (see `PackageToolsEnv.share_left_at_once`).
     """
     if not hasattr(env.unwrapped, "share_left_at_once"):
         return None

@@ -247,7 +247,7 @@ def _rows_of(
     lines: Sequence[_Line],
     agent: str,
     given: Schedule | None,
-    manifest: dict[str, Any],
+    manifest: Mapping[str, Any],
     others: Sequence[Mapping[str, Any]],
 ) -> Iterator[dict[str, Any]]:
     """The rows of the lines of one schedule, which is added to the manifest if it is not there."""
@@ -274,9 +274,9 @@ def _rows_of(
     else:
         _check_numbers(name, lines)
         known[name] = describe_schedule(schedule, len({line.data["episode"] for line in lines}))
-        optima, share = _find_optima(schedule, lines)
+        optima, share = _examine_tasks(schedule, lines)
         if share is not None:
-            manifest.setdefault("left_at_once", {})[name] = share
+            known[name]["left_at_once"] = share
     rounds: dict[tuple[int, str], int] = {}
     for line in sorted(lines, key=lambda line: (line.seed, line.data["episode"])):
         data, key = line.data, (line.seed, line.data["phase"])
@@ -366,10 +366,11 @@ def _check_seeds(name: str, lines: Sequence[_Line], others: Sequence[Mapping[str
         )
 
 
-def _find_optima(schedule: Schedule, lines: Sequence[_Line]) -> tuple[dict[tuple[int, int], float], float | None]:
-    """The optimum of each episode, by seed and tick, where the environment is installed and has an oracle.
+def _examine_tasks(schedule: Schedule, lines: Sequence[_Line]) -> tuple[dict[tuple[int, int], float], float | None]:
+    """The optimum of each episode, by seed and tick, and the share of tasks that score 1 if left at once.
 
-    With it the share of tasks that score 1 if they are left at once, see `share_left_at_once`.
+    The optima are empty where no environment is installed or none has an oracle, the share is `None` where there are
+    no conversations.
 
     Raises:
         ExperimentError: if a phase is not that of its tick.

@@ -356,7 +356,6 @@ def describe(
     players: list[dict[str, Any]] = []
     lengths: dict[str, int] = {}
     made: dict[str, EvaluationWrapper] = {}
-    left_at_once: dict[str, float] = {}
     with ExitStack() as environments:
         for cell in cells:
             if cell.seed != experiment.seeds_of(cell.schedule)[0]:
@@ -371,12 +370,11 @@ def describe(
                     raise ExperimentError(f"{experiment.name}: two schedules have the name {schedule.name!r}")
                 lengths[cell.place] = len(player.episodes)
                 about = describe_schedule(schedule, len(player.episodes)) | _describe_stages(experiment, cell)
-                schedules[schedule.name] = about
-                seeds = experiment.seeds_of(cell.schedule)
-                share = share_left_at_once(player.env, seeds, len(player.episodes))
+                share = share_left_at_once(player.env, experiment.seeds_of(cell.schedule), len(player.episodes))
                 if share is not None:
-                    left_at_once[schedule.name] = share
-                    player.env.env.reset(seed=cell.seed)
+                    about["left_at_once"] = share
+                    player.env.env.reset(seed=cell.seed)  # as the next players find it
+                schedules[schedule.name] = about
             about = {"schedule": schedule.name, **cell.who}
             players.append({**about, "reference": cell.reference, "supervision": player.supervision})
     manifest = {
@@ -387,7 +385,6 @@ def describe(
         "schedules": schedules,
         "players": players,
         "cells": len(cells),
-        **({"left_at_once": left_at_once} if left_at_once else {}),
     }
     return manifest, {cell.key: lengths[cell.place] + count_training(experiment, cell) for cell in cells}
 
