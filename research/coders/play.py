@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 from drift_agents.cli.check_coder import REFERENCES
 from drift_agents.errors import EvidenceError, ExperimentError
+from drift_agents.experiment.coder.agents import KEEP
 from drift_agents.experiment.coder.files import read_files
-from drift_agents.experiment.coder.lifetime import count_statements, write_task
-from drift_agents.experiment.coder.place import KEEP
+from drift_agents.experiment.coder.lifetime import write_task
 from drift_agents.experiment.coder.world import CoderWorld
 
 from drift_envs.schedule.loader import load_schedule
@@ -110,7 +110,7 @@ class _Coder:
     def play(self, world: CoderWorld) -> dict[str, Any]:
         """Work on the present issue; returns the line of the episode."""
         world.reopen()
-        project = world.commits[-1].files
+        project = world.files
         self._write(project)
         task, log = write_task(world.issue, KEEP), ""
         attempts: list[Any] = []
@@ -124,7 +124,7 @@ class _Coder:
                     self._files = read_files(self._folder, lambda path: path not in KEEP, 2**21)
                 log = world.submit(self._files)
         memory = {path: (self._folder / path).read_text("utf-8") for path in KEEP if (self._folder / path).is_file()}
-        line = {**world.counts, "success": world.success, **count_statements(world, memory)}
+        line = {**world.counts, "success": world.success, **world.count_statements(memory)}
         return {name: line[name] for name in (*COUNTS, "still_believed")}
 
     def _write(self, files: Mapping[str, str]) -> None:

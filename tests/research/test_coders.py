@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 import yaml
 from drift_agents.cli.check_coder import REFERENCES
-from drift_agents.experiment.coder.place import make_reference
-from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, log_of, run_coders
+from drift_agents.experiment.coder.agents import CoderRun, make_reference
+from drift_agents.experiment.coder.lifetime import log_of
+from drift_agents.experiment.coder.runner import run_coders
 
 from drift_envs.schedule.loader import load_schedule
 from drift_envs.schedule.model import Schedule
@@ -78,7 +79,7 @@ def test_lines_are_those_of_check_coder(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(play, "CONDITIONS", {"short": Short("short")})
     lines = play.play_instance("short", 3, 6)
     run = CoderRun(tuple(map(make_reference, REFERENCES)), str(file), (3,), 6)
-    run_coders(run, tmp_path / "run", progress=CoderProgress())
+    run_coders(run, tmp_path / "run")
     for name in REFERENCES:
         played = [json.loads(line) for line in log_of(tmp_path / "run", name).read_text("utf-8").splitlines()]
         found = [line for line in lines if line["agent"] == name]

@@ -6,11 +6,11 @@ import os
 import shlex
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from drift_agents.cli.root import Json, app, make_console, print_json, refuse, verbosity_of
+from drift_agents.cli.root import Json, app, make_console, print_json, read_limits, refuse, verbosity_of
 from webshop_server.command_line import FAILED
 
 REFERENCES = ("look", "trust", "newest", "verify", "rerun", "cite")
@@ -54,7 +54,7 @@ def _check_coder(
     memory_command: Annotated[
         str, _agent(metavar="CMD", help="Prints what a memory service holds; run after each issue.")
     ] = "",
-    home: Annotated[str, _agent(metavar="run|mine", help="HOME and the like: folders of the run, or yours.")] = "run",
+    home: Annotated[Literal["run", "mine"], _agent(help="HOME and the like: folders of the run, or yours.")] = "run",
     env: Annotated[
         list[str] | None, _agent(metavar="NAME", help="A variable of the environment that the agent gets; not stored.")
     ] = None,
@@ -79,54 +79,40 @@ def _check_coder(
     """
     if resume and fresh:
         raise refuse("--resume", "should not be given with `--fresh`", "both")
-    if home not in ("run", "mine"):
-        raise refuse("--home", "should be run or mine", home)
-    if not command and not reference:
-        raise refuse("COMMAND", "should be given after `--`, or `--reference`", "neither")
     if shell and len(command or ()) != 1:
         raise refuse("--shell", "should stand with a command of one word, in quotes", command)
     from drift_agents.analysis.coder_table import LIMITS, describe_coders, measure, read_coders, tabulate_coders
     from drift_agents.analysis.table import print_table
     from drift_agents.cli.run import ProgressBars
     from drift_agents.errors import UnknownNameError
-    from drift_agents.experiment.coder.place import (
-        KEEP,
-        PLACEHOLDERS,
-        WRAP_PLACEHOLDERS,
-        CodingAgent,
-        check_placeholders,
-        find_program,
-        make_reference,
-    )
-    from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, run_coders
+    from drift_agents.experiment.coder.agents import KEEP, CoderRun, CodingAgent, find_program, make_reference
+    from drift_agents.experiment.coder.runner import run_coders
 
     for variable in env or ():
         if variable not in os.environ:
             raise refuse("--env", "should name a variable that is set", variable)
-    limits = _read_limits(fail_below or [], LIMITS)
-    kept = KEEP if keep is None else tuple(one.strip() for one in keep.split(",") if one.strip())
-    names = REFERENCES if reference == "all" else tuple(one.strip() for one in reference.split(",") if one.strip())
-    for one in names:
-        if one not in REFERENCES:
-            raise UnknownNameError("reference agent", one, REFERENCES)
-    agents = [make_reference(one) for one in names]
+    limits = read_limits("--fail-below", fail_below or [], LIMITS)
+    agents = []
     if command:
-        check_placeholders(command, PLACEHOLDERS)
-        if not any("{task" in word for word in command):
-            typer.echo("the command has neither {task} nor {task_file}: the agent is not told its issue", err=True)
         try:
             wrapped = tuple(shlex.split(wrap))
         except ValueError as error:
             raise refuse("--wrap", f"should be words of a command ({error})", wrap) from error
-        check_placeholders(wrapped, WRAP_PLACEHOLDERS)
         words = tuple(command) if shell and not wrapped else find_program(command, wrapped)
-        own = CodingAgent(
-            name or _name_of(command), words, shell, wrapped, memory_command, tuple(env or ()), home == "mine", kept
-        )
-        agents.insert(0, own)
+        kept = KEEP if keep is None else _split(keep)
+        about = (shell, wrapped, memory_command, tuple(env or ()), home == "mine", kept)
+        agents.append(CodingAgent(name or _name_of(command), words, *about))
+    for one in REFERENCES if reference == "all" else _split(reference):
+        if one not in REFERENCES:
+            raise UnknownNameError("reference agent", one, REFERENCES)
+        agents.append(make_reference(one))
+    if not agents:
+        raise refuse("COMMAND", "should be given after `--`, or `--reference`", "neither")
     run = CoderRun(
         tuple(agents), schedule, tuple(range(seeds)), episodes, attempts, time_limit, most_bytes, control, seed_memory
     )
+    if command and not any("{task" in word for word in command):
+        typer.echo("the command has neither {task} nor {task_file}: the agent is not told its issue", err=True)
     started: set[str] = set()
     with ProgressBars(None, verbosity_of(context)) as bars:
 
@@ -137,7 +123,7 @@ def _check_coder(
             bars.advance(agent, 1)
 
         try:
-            run_coders(run, out, resume=resume, fresh=fresh, progress=CoderProgress(bars.note, advance))
+            run_coders(run, out, resume=resume, fresh=fresh, note=bars.note, advance=advance)
         except KeyboardInterrupt:
             bars.note(f"what is finished stands in {out}: the same words with --resume go on")
             raise
@@ -160,23 +146,12 @@ def _check_coder(
         raise typer.Exit(FAILED)
 
 
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(one.strip() for one in text.split(",") if one.strip())
+
+
 def _name_of(command: list[str]) -> str:
     """What the agent is called: its program, or the file that an interpreter runs."""
     words = command[0].split() if len(command) == 1 else command
     file = next((word for word in words if word.endswith((".py", ".js", ".sh"))), words[0])
     return Path(file.strip("'\"")).stem
-
-
-def _read_limits(given: list[str], known: tuple[str, ...]) -> dict[str, float]:
-    limits: dict[str, float] = {}
-    for text in given:
-        rate, _, share = text.partition("=")
-        if rate in limits:
-            raise refuse("--fail-below", f"should be given once for {rate}", text)
-        try:
-            limits[rate] = float(share)
-        except ValueError:
-            limits[rate] = -1.0
-        if rate not in known or not 0 <= limits[rate] <= 1:
-            raise refuse("--fail-below", f"should be {', '.join(known)} with a share, as success=0.8", text)
-    return limits

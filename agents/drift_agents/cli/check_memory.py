@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from drift_agents.cli.root import Json, app, make_console, print_json, refuse
+from drift_agents.cli.root import Json, app, make_console, print_json, read_limits
 from webshop_server.command_line import FAILED
 
 
@@ -45,8 +45,8 @@ def _check_memory(
 
     No language model is used. The exit status is 1 if a service fails, or a rate breaks a --fail-above or --fail-below.
     """
-    most = _read_limits("--fail-above", fail_above or [], ("stale_first", "both", "mixed", "nothing"))
-    least = _read_limits("--fail-below", fail_below or [], ("present",))
+    most = read_limits("--fail-above", fail_above or [], ("stale_first", "both", "mixed", "nothing"))
+    least = read_limits("--fail-below", fail_below or [], ("present",))
     from drift_agents.analysis.check_memory import check_memory
     from drift_agents.analysis.memory_table import (
         REFERENCES,
@@ -116,19 +116,3 @@ def _short(name: str, services: list[str]) -> str:
     forms = [(one.rpartition(":")[2], one.rpartition("/")[2], one) for one in services]
     shown = zip(forms[services.index(name)], *forms, strict=True)
     return next((own for own, *all_services in shown if all_services.count(own) == 1), name)
-
-
-def _read_limits(option: str, given: list[str], names: tuple[str, ...]) -> dict[str, float]:
-    limits: dict[str, float] = {}
-    for text in given:
-        name, _, share = text.partition("=")
-        if name in limits:
-            raise refuse(option, f"should be given once for {name}", text)
-        try:
-            limits[name] = float(share)
-        except ValueError:
-            limits[name] = -1.0
-        if name not in names or not 0 <= limits[name] <= 1:
-            rule = f"should be {' or '.join(names)} with a share, as {names[0]}=0.1"
-            raise refuse(option, rule, text)
-    return limits

@@ -37,6 +37,7 @@ __all__ = [
     "main",
     "make_console",
     "print_json",
+    "read_limits",
     "refuse",
     "verbosity_of",
 ]
@@ -110,6 +111,35 @@ def make_console() -> Console:
     """Make the console of tables: as wide as the terminal, `WIDTH` columns in a file."""
     is_known = sys.stdout.isatty() or "COLUMNS" in os.environ
     return make_plain_console(width=None if is_known else WIDTH, highlight=False, emoji=False)
+
+
+def read_limits(option: str, given: Sequence[str], names: Sequence[str]) -> dict[str, float]:
+    """Read bounds of rates.
+
+    Args:
+        option: its name.
+        given: as `success=0.8`, each with a share from 0 to 1.
+        names: the rates that may be named, each once.
+
+    Raises:
+        BadParameter: if one is none of these.
+
+    Example:
+        >>> read_limits("--fail-below", ["success=0.8"], ["success", "score"])
+        {'success': 0.8}
+    """
+    limits: dict[str, float] = {}
+    for text in given:
+        name, _, share = text.partition("=")
+        if name in limits:
+            raise refuse(option, f"should be given once for {name}", text)
+        try:
+            limits[name] = float(share)
+        except ValueError:
+            limits[name] = -1.0
+        if name not in names or not 0 <= limits[name] <= 1:
+            raise refuse(option, f"should be {' or '.join(names)} with a share, as {names[0]}=0.8", text)
+    return limits
 
 
 @app.command("list", short_help="List experiments and parts of agents.", epilog="Example: drift-agents list")

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from drift_agents.experiment.coder.place import CodingAgent, make_reference
-from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, log_of, run_coders
+from drift_agents.experiment.coder.agents import CoderRun, CodingAgent, make_reference
+from drift_agents.experiment.coder.lifetime import log_of
+from drift_agents.experiment.coder.runner import run_coders
 
 from tests.extras.coding_clients.scripted_model import ScriptedModel
 
@@ -59,7 +60,7 @@ def test_opencode_plays_its_episodes_and_keeps_its_memory(
     agent = CodingAgent("opencode", (opencode, "run", "--auto", prompt), env=("OPENCODE_CONFIG_CONTENT",))
     notes: list[str] = []
     run = CoderRun((agent,), "repository/explicit", episodes=2, time_limit=120)
-    run_coders(run, tmp_path / "run", progress=CoderProgress(notes.append))
+    run_coders(run, tmp_path / "run", note=notes.append)
     lines = [json.loads(line) for line in log_of(tmp_path / "run", "opencode").read_text().splitlines()]
     output = (tmp_path / "run/coder/opencode/0/output/1.txt").read_text()
     assert [line["success"] for line in lines] == [True, True], output

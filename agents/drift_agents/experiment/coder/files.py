@@ -1,7 +1,7 @@
 """Folders that an agent could write to: measured, read, copied and deleted without following a link.
 
-A symbolic link counts as absent, as does what lies deeper than `DEEPEST` folders, what cannot be read, and everything
-that is neither a file nor a folder.
+A symbolic link counts as absent, as does what lies deeper than `DEEPEST` folders or has a path of more than
+`LONGEST_PATH` bytes, what cannot be read, and everything that is neither a file nor a folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 
 from drift_agents.errors import ExperimentError
 
-DEEPEST = 40
+DEEPEST, LONGEST_PATH = 40, 800  # the system takes 1,024 bytes or more, with the folder before it
 _BLOCK = 4096
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a named pipe would wait for a writer
@@ -36,7 +36,7 @@ class FoundFile(NamedTuple):
     path: str
     size: int
     mode: int
-    parent: int
+    parent: int | None
 
     def open(self) -> BinaryIO:
         """Open it for reading."""
@@ -50,32 +50,25 @@ def walk(folder: Path, is_wanted: Callable[[str], bool] = lambda path: True) -> 
         folder: the folder; one that is missing or a link has no files.
         is_wanted: whether a file, or a folder with all that it holds, is visited, by its path.
     """
-    with suppress(OSError):
-        descriptor = os.open(folder, _FOLDER)
-        try:
-            yield from _walk(descriptor, "", is_wanted, DEEPEST)
-        finally:
-            os.close(descriptor)
+    yield from _walk(str(folder), None, "", is_wanted, DEEPEST)
 
 
-def _walk(descriptor: int, prefix: str, is_wanted: Callable[[str], bool], depth: int) -> Iterator[FoundFile]:
-    with os.scandir(descriptor) as entries:
-        names = sorted(entry.name for entry in entries)
-    for name in names:
-        path = f"{prefix}{name}"
-        try:
-            about = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            below = os.open(name, _FOLDER, dir_fd=descriptor) if stat.S_ISDIR(about.st_mode) and depth else None
-        except OSError:  # it was deleted meanwhile, or cannot be read
-            continue
-        if below is not None:
+def _walk(
+    name: str, parent: int | None, path: str, is_wanted: Callable[[str], bool], depth: int
+) -> Iterator[FoundFile]:
+    with suppress(OSError):  # it was deleted meanwhile, or cannot be read
+        about = os.stat(name, dir_fd=parent, follow_symlinks=False)
+        if stat.S_ISREG(about.st_mode) and path:
+            yield FoundFile(path, about.st_size, stat.S_IMODE(about.st_mode), parent)
+        elif stat.S_ISDIR(about.st_mode) and depth >= 0:
+            folder = os.open(name, _FOLDER, dir_fd=parent)
             try:
-                if is_wanted(path):
-                    yield from _walk(below, f"{path}/", is_wanted, depth - 1)
+                for below in sorted(os.listdir(folder)):
+                    inner = os.path.join(path, below)
+                    if len(os.fsencode(inner)) <= LONGEST_PATH and is_wanted(inner):
+                        yield from _walk(below, folder, inner, is_wanted, depth - 1)
             finally:
-                os.close(below)
-        elif stat.S_ISREG(about.st_mode) and is_wanted(path):
-            yield FoundFile(path, about.st_size, stat.S_IMODE(about.st_mode), descriptor)
+                os.close(folder)
 
 
 def measure_size(folders: Sequence[Path], most: int) -> int:
@@ -118,8 +111,12 @@ def copy_files(source: Path, target: Path, is_wanted: Callable[[str], bool] = la
         target.mkdir(parents=True, exist_ok=True)
         for file in walk(source, is_wanted):
             path = target / file.path
+            try:
+                read = file.open()
+            except OSError:
+                continue
             path.parent.mkdir(parents=True, exist_ok=True)
-            with file.open() as read, open(path, "wb") as written:
+            with read, open(path, "wb") as written:
                 shutil.copyfileobj(read, written)
             path.chmod(0o700 if file.mode & 0o100 else 0o600)
     except OSError as error:

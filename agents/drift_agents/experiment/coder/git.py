@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess  # nosec B404
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from drift_agents.errors import ExperimentError
+from drift_envs.envs.repository.lifetime import ProjectCommit
 
 BRANCH = "main"
 _ADDRESS = "maintainers@example.org"
@@ -29,20 +29,6 @@ _CONFIG = """[core]
 """
 
 
-class RepositoryCommit(NamedTuple):
-    """A commit.
-
-    Args:
-        message: its message.
-        files: all files of the project after it, by path.
-        author: its author.
-    """
-
-    message: str
-    files: Mapping[str, str]
-    author: str = "Maintainers"
-
-
 def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
     """Run git and return what it prints.
 
@@ -50,14 +36,9 @@ def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
         ExperimentError: if it is not installed, or fails.
     """
     environment = {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": os.devnull,
-        "LC_ALL": "C",
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_CEILING_DIRECTORIES": str(folder.parent),
-    }
+        "PATH": os.environ.get("PATH", os.defpath), "HOME": os.devnull, "LC_ALL": "C", "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0", "GIT_CEILING_DIRECTORIES": str(folder.parent),
+    }  # fmt: skip
     command = ["git", "-c", f"core.hooksPath={os.devnull}", "-c", "init.templateDir=", *words]
     try:
         done = subprocess.run(command, cwd=folder, env=environment, input=stdin, capture_output=True, check=False)  # nosec B603
@@ -68,7 +49,7 @@ def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
     return done.stdout.decode(errors="replace").strip()
 
 
-def make_repository(path: Path, commits: Sequence[RepositoryCommit]) -> None:
+def make_repository(path: Path, commits: Sequence[ProjectCommit]) -> None:
     """Write a bare repository with these commits on one branch.
 
     Args:
@@ -77,20 +58,13 @@ def make_repository(path: Path, commits: Sequence[RepositoryCommit]) -> None:
     """
     path.mkdir(parents=True)
     git("init", "--quiet", "--bare", "-b", BRANCH, ".", folder=path)
-    git("fast-import", "--quiet", folder=path, stdin=b"".join(_stream(commits)))
-
-
-def _stream(commits: Sequence[RepositoryCommit]) -> list[bytes]:
-    """The commits as `git fast-import` reads them."""
-    parts = []
+    stream = []
     for number, commit in enumerate(commits):
-        date = _FIRST_DATE + number * _INTERVAL
-        author = f"{commit.author} <{_ADDRESS}> {date} +0000"
-        parts.append(f"commit refs/heads/{BRANCH}\ncommitter {author}\n".encode())
-        parts += [_data(commit.message), b"deleteall\n"]
-        for path, text in sorted(commit.files.items()):
-            parts += [f'M 100644 inline "{path}"\n'.encode(), _data(text)]
-    return parts
+        author = f"{commit.author} <{_ADDRESS}> {_FIRST_DATE + number * _INTERVAL} +0000"
+        stream += [f"commit refs/heads/{BRANCH}\ncommitter {author}\n".encode(), _data(commit.message)]
+        for file, text in sorted(commit.files.items()):
+            stream += [f'D "{file}"\n'.encode()] if text is None else [f'M 644 inline "{file}"\n'.encode(), _data(text)]
+    git("fast-import", "--quiet", folder=path, stdin=b"".join(stream))
 
 
 def _data(text: str) -> bytes:

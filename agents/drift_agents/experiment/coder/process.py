@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-import selectors
+import select
 import signal
 import subprocess  # nosec B404
 import time
@@ -26,22 +26,8 @@ _GRACE, _SHORT_GRACE = 2.0, 0.3
 """Seconds from SIGTERM to SIGKILL; the shorter one after Ctrl-C."""
 _LOOK = 0.25  # seconds between two measurements of the folders' size
 _LONGEST_END = 10.0
-_CHUNK = 65536
+_CHUNK = 65536  # what a pipe holds
 _CUT = b"\n[cut here]\n"
-
-
-class CommandLimits(NamedTuple):
-    """What a command may use.
-
-    Args:
-        seconds: until it is ended.
-        most_bytes: in the watched folders together; a file counts as at least a block.
-        most_output: bytes of its output that are kept.
-    """
-
-    seconds: float
-    most_bytes: int
-    most_output: int = 2**20
 
 
 class CommandEnd(NamedTuple):
@@ -59,15 +45,26 @@ class CommandEnd(NamedTuple):
     seconds: float
     left: int
 
+    @property
+    def words(self) -> str:
+        """How it ended, in words; empty if by itself, with status 0 and nothing left running."""
+        if self.stopped:
+            return self.stopped
+        status = f"exit status {self.status}" if self.status else ""
+        left = f"left {self.left} process{'es' if self.left > 1 else ''} behind" if self.left else ""
+        return ", ".join(filter(None, (status, left)))
+
 
 def run_command(
     command: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
     output: IO[bytes],
-    limits: CommandLimits,
+    time_limit: float,
     *,
     watched: Sequence[Path] = (),
+    most_bytes: int = 2**30,
+    most_output: int = 2**20,
     secrets: Collection[str] = (),
 ) -> CommandEnd:
     """Run a command, and end whatever it leaves running. Its standard input is empty.
@@ -76,16 +73,17 @@ def run_command(
         command: the program and its arguments; no shell reads them.
         folder: where it runs.
         environment: all of its environment variables.
-        output: where standard output and standard error go, up to a bound; the rest is dropped.
-        limits: what it may use.
+        output: where standard output and standard error go.
+        time_limit: seconds until it is ended.
         watched: folders whose size is watched.
+        most_bytes: in these folders together; a file counts as at least a block.
+        most_output: bytes of output that are kept; the rest is dropped.
         secrets: texts that are replaced by `***` in the output.
 
     Raises:
         ExperimentError: if the command cannot be started, or a process cannot be ended.
     """
     before = frozenset(_list_descendants())
-    sink = _Output(output, limits.most_output, [text.encode() for text in secrets if text])
     stopped, start = "", time.monotonic()
     with uninterrupted(), _adopting_orphans():
         try:
@@ -96,131 +94,96 @@ def run_command(
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
             raise ExperimentError(f"{command[0]}: cannot be started: {reason}") from error
-        pipe = process.stdout.fileno()  # type: ignore[union-attr]
-        os.set_blocking(pipe, False)
-        try:
-            with interruptible():
-                stopped = _watch(process, pipe, sink, start, limits, watched)
-        finally:
-            left = _end_all(before, process)
-            sink.take(pipe)
-            sink.close()
-            process.stdout.close()  # type: ignore[union-attr]
+        with process.stdout as pipe:  # type: ignore[union-attr]
+            sink = _Output(pipe.fileno(), output, most_output, [text.encode() for text in secrets if text])
+            try:
+                with interruptible():
+                    stopped = _watch(process, sink, time_limit, watched, most_bytes)
+            finally:
+                left = _end_all(before, process)
+                for _ in range(16):  # what is left in the pipe, be it as large as can be
+                    sink.take()
         return CommandEnd(process.wait(), stopped, time.monotonic() - start, left)
 
 
-def _watch(
-    process: subprocess.Popen[bytes],
-    pipe: int,
-    sink: _Output,
-    start: float,
-    limits: CommandLimits,
-    watched: Sequence[Path],
-) -> str:
-    """Read the output until the process ends; returns why it should be ended before, if it should."""
-    look = start + _LOOK
-    with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while process.poll() is None:
-            if not selector.get_map():
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(0.05)
-            elif selector.select(0.05) and not sink.take(pipe):
-                selector.unregister(pipe)
-            now = time.monotonic()
-            if now - start > limits.seconds:
-                return f"did not end within {limits.seconds:g} s"
-            if now >= look:
-                if measure_size(watched, limits.most_bytes) > limits.most_bytes:
-                    return f"wrote more than {limits.most_bytes:,} bytes"
-                look = time.monotonic() + max(_LOOK, 4 * (time.monotonic() - now))
-    return ""
-
-
 class _Output:
-    """Writes output up to a bound, without secrets."""
+    """Writes what comes from a pipe to a file, up to a bound, without secrets."""
 
-    def __init__(self, file: IO[bytes], most: int, secrets: Sequence[bytes]) -> None:
-        self._file, self._left, self._secrets = file, most, secrets
+    def __init__(self, pipe: int, file: IO[bytes], most: int, secrets: Sequence[bytes]) -> None:
+        os.set_blocking(pipe, False)
+        self.pipe, self._file, self._left, self._secrets = pipe, file, most, secrets
         self._held = b""
         self._overlap = max((len(secret) for secret in secrets), default=1) - 1
 
-    def take(self, pipe: int) -> bool:
-        """Read what is there; whether more can come."""
-        for _ in range(16):  # a program that never stops printing does not keep its limits from being looked at
-            try:
-                chunk = os.read(pipe, _CHUNK)
-            except BlockingIOError:
-                return True
-            if not chunk:
-                return False
-            self._held += chunk
-            for secret in self._secrets:
-                self._held = self._held.replace(secret, b"***")
-            ready = max(len(self._held) - self._overlap, 0)  # a secret may be torn between two chunks
-            self._write(self._held[:ready])
-            self._held = self._held[ready:]
-        return True
-
-    def close(self) -> None:
-        """Write what was held back."""
-        self._write(self._held)
-        self._held = b""
-
-    def _write(self, data: bytes) -> None:
-        if self._left > 0 and data:
+    def take(self) -> bool:
+        """Read a part; whether more can come."""
+        try:
+            chunk = os.read(self.pipe, _CHUNK)
+        except BlockingIOError:
+            return True
+        data = self._held + chunk
+        for secret in self._secrets:
+            data = data.replace(secret, b"***")
+        ready = max(len(data) - self._overlap, 0) if chunk else len(data)  # a secret may come in two parts
+        data, self._held = data[:ready], data[ready:]
+        if data and self._left > 0:
             self._file.write(data[: self._left] + (_CUT if len(data) > self._left else b""))
             self._file.flush()
             self._left -= len(data)
+        return bool(chunk)
+
+
+def _watch(
+    process: subprocess.Popen[bytes], sink: _Output, time_limit: float, watched: Sequence[Path], most_bytes: int
+) -> str:
+    """Take the output until the process ends; returns why it should be ended before, if it should."""
+    start, is_open = time.monotonic(), True
+    look = start + _LOOK
+    while process.poll() is None:
+        if not is_open:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(0.05)
+        elif select.select([sink.pipe], [], [], 0.05)[0]:
+            is_open = sink.take()
+        now = time.monotonic()
+        if now - start > time_limit:
+            return f"did not end within {time_limit:g} s"
+        if now >= look:
+            if measure_size(watched, most_bytes) > most_bytes:
+                return f"wrote more than {most_bytes:,} bytes"
+            look = time.monotonic() + max(_LOOK, 4 * (time.monotonic() - now))
+    return ""
 
 
 @contextmanager
 def _adopting_orphans() -> Iterator[None]:
     """Become the parent of descendants whose parent ends, where the kernel can do that."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    prctl = getattr(ctypes.CDLL(None), "prctl", lambda *_: None)
     before = ctypes.c_int(0)
-    if prctl is not None:
-        prctl(_GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
-        prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    prctl(_GET_SUBREAPER, ctypes.byref(before), 0, 0, 0)
+    prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     try:
         yield
     finally:
-        if prctl is not None:
-            prctl(_SET_SUBREAPER, before.value, 0, 0, 0)
+        prctl(_SET_SUBREAPER, before.value, 0, 0, 0)
 
 
 def _end_all(before: Collection[int], process: subprocess.Popen[bytes]) -> int:
     """End all descendants but those that were there before; returns how many ran beside the command itself."""
-
-    def find() -> set[int]:
-        """Those that still run; children that have ended are collected."""
-        found = set()
-        for pid, has_ended in _list_descendants(before).items():
-            if not has_ended:
-                found.add(pid)
-            elif pid != process.pid:
-                with suppress(ChildProcessError):  # it is the child of another one
-                    os.waitpid(pid, os.WNOHANG)
-        return found
-
-    found = find()
+    begin, stopped = time.monotonic(), set[int]()
+    found = _find_running(before, process)
     left = len(found - {process.pid})
     _send(found, signal.SIGTERM)
-    begin = time.monotonic()
-    while found and time.monotonic() - begin < (_SHORT_GRACE if is_interrupted() else _GRACE):
-        time.sleep(0.01)
-        found = find()
     while found:
-        stopped: set[int] = set()
-        while new := found - stopped:  # a stopped process starts no other one
-            _send(new, signal.SIGSTOP)
-            stopped |= new
-            found = find()
-        _send(found, signal.SIGKILL)
-        time.sleep(0.01)
-        found = find()
-        if found and time.monotonic() - begin > _LONGEST_END:
+        waited = time.monotonic() - begin
+        if waited > _LONGEST_END:
             raise ExperimentError(f"process {min(found)}: was started by the agent and cannot be ended")
+        if waited < (_SHORT_GRACE if is_interrupted() else _GRACE):
+            time.sleep(0.01)
+        else:  # a stopped process starts no other one
+            _send(found, signal.SIGSTOP if found - stopped else signal.SIGKILL)
+            stopped |= found
+        found = _find_running(before, process)
     return left
 
 
@@ -230,36 +193,41 @@ def _send(pids: Collection[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _list_descendants(before: Collection[int] = ()) -> dict[int, bool]:
-    """The descendants of this process, and whether each has ended and is not yet collected.
+def _find_running(before: Collection[int], process: subprocess.Popen[bytes]) -> set[int]:
+    """The descendants that still run; children that have ended are collected, but for the command."""
+    found = _list_descendants(before)
+    for pid, state in found.items():
+        if state in "ZX" and pid != process.pid:
+            with suppress(ChildProcessError):  # it is the child of another one
+                os.waitpid(pid, os.WNOHANG)
+    return {pid for pid, state in found.items() if state not in "ZX"}
+
+
+def _list_descendants(before: Collection[int] = ()) -> dict[int, str]:
+    """The descendants of this process with their states.
 
     Without those that were there before and what they have started since: that is nothing of the agent's.
     """
-    children: dict[int, list[int]] = {}
-    ended = {}
+    children: dict[int, dict[int, str]] = {}
     for pid, parent, state in _list_processes():
-        children.setdefault(parent, []).append(pid)
-        ended[pid] = state in "ZX"
-    found: dict[int, bool] = {}
-    todo = [os.getpid()]
-    while todo:
-        for pid in children.get(todo.pop(), []):
-            if pid not in before:
-                found[pid] = ended[pid]
-                todo.append(pid)
+        if pid not in before:
+            children.setdefault(parent, {})[pid] = state
+    found, todo = dict[int, str](), [os.getpid()]
+    for parent in todo:
+        found |= children.get(parent, {})
+        todo += children.get(parent, {})
     return found
 
 
 def _list_processes() -> Iterator[tuple[int, int, str]]:
     """Number, parent and state of every process."""
-    if Path("/proc/self/stat").exists():
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                with suppress(OSError):
-                    stat = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()
-                    yield int(name), int(stat[1]), stat[0].decode()
-        return
-    listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,state="], capture_output=True, text=True, check=True)  # nosec B603 B607
-    for line in listed.stdout.splitlines():
-        pid, parent, state = line.split(None, 2)
-        yield int(pid), int(parent), state[0]
+    if os.path.exists("/proc/self/stat"):
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            with suppress(OSError):
+                state, parent = Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split(None, 2)[:2]
+                yield int(name), int(parent), state.decode()
+    else:
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,state="], capture_output=True, text=True, check=True)  # nosec B603 B607
+        for line in listed.stdout.splitlines():
+            pid, parent, state = line.split(None, 2)
+            yield int(pid), int(parent), state[0]

@@ -6,19 +6,17 @@ drawn by episode and attempt, so that all agents, and an agent with and without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import numpy as np
 
 from drift_agents.experiment.cell_environment import make_env
-from drift_agents.experiment.coder.git import RepositoryCommit
 from drift_envs.envs.repository.checks import CheckResult, check, refuse_falsely
-from drift_envs.envs.repository.conventions import NAMED, Statement, read_statements
+from drift_envs.envs.repository.conventions import NAMED, read_statements
+from drift_envs.envs.repository.env import Repository
 from drift_envs.envs.repository.episode import CORRECTION
-from drift_envs.envs.repository.issues import Issue, apply_change
-from drift_envs.envs.repository.lifetime import ProjectLifetime
-from drift_envs.errors import StateError
+from drift_envs.envs.repository.lifetime import ProjectCommit
 from drift_envs.schedule.model import Schedule
 
 _STREAM = 0xC0DE
@@ -33,41 +31,31 @@ class CoderWorld:
         attempts: submissions of an episode.
 
     Attributes:
-        commits: of the maintainers so far, each with all files after it.
-        issue: the present issue, with its number.
-        is_over: whether the present issue takes no more submissions.
-        success: the hidden verdict on the last submission.
-        score: 1 - corrections / 3 - reruns * price, at least 0; 0 where the issue is not solved.
+        commits: of the maintainers so far.
+        knobs: the present value of every knob.
     """
 
     def __init__(self, schedule: Schedule, seed: int, attempts: int) -> None:
         self.schedule, self.seed, self._attempts = schedule, seed, attempts
         self._env = make_env(schedule)
         self._env.reset(seed=seed)
-        self.commits: list[RepositoryCommit] = []
-        self._episode = -1
-        self._verdicts: list[CheckResult] = []
+        self._repository = cast(Repository, self._env.unwrapped)
+        self.commits: list[ProjectCommit] = []
 
     @property
     def name(self) -> str:
         """The name of the project."""
-        return self._lifetime.project.package
+        return self._repository.lifetime.project.package
 
     @property
-    def _lifetime(self) -> ProjectLifetime:
-        found: ProjectLifetime = self._env.unwrapped.lifetime  # type: ignore[attr-defined]
-        return found
+    def files(self) -> dict[str, str]:
+        """All files of the project, as a contributor finds them."""
+        return self._repository.lifetime.project.files()
 
     @property
-    def knobs(self) -> dict[str, Any]:
-        """The value of every knob."""
-        return dict(self._env.get_wrapper_attr("knobs_at")(self._episode))
-
-    @property
-    def changed(self) -> list[str]:
-        """The named conventions that have had another value before."""
-        history = self._lifetime.history
-        return [name for name in NAMED if any(getattr(one, name) != getattr(history[-1], name) for one in history)]
+    def issue(self) -> str:
+        """The present issue in words, with its number."""
+        return f"Issue #{self._repository.task.id}: {self._repository.task.text}"
 
     def begin(self, episode: int) -> None:
         """Begin the next episode: the right change of the last one is merged.
@@ -76,35 +64,20 @@ class CoderWorld:
             episode: its number, one more than that of the last one.
         """
         self._env.reset(seed=None if episode else self.seed)
-        self._episode = episode
-        life, knobs = self._lifetime, self.knobs
-        if life.issue is None:
-            raise StateError("the repository has no issue")
-        self._issue: Issue = life.issue
-        files = self.commits[-1].files if self.commits else {}
-        if not self.commits:
-            self.commits.append(RepositoryCommit("Start the project", life.project.files()))
-        for commit in life.commits:
-            files = apply_change(files, commit.files)
-            self.commits.append(RepositoryCommit(commit.message, files, commit.author))
+        self._episode, life, issue = episode, self._repository.lifetime, self._repository.task
+        self.knobs: dict[str, Any] = dict(self._env.get_wrapper_attr("knobs_at")(episode))
+        start = [] if self.commits else [ProjectCommit("Maintainers", "Start the project", {**self.files})]
+        self.commits += (*start, *life.commits)
         draws = np.random.default_rng([_STREAM, self.seed, episode])
-        self._is_flaky = (draws.random(max(self._attempts, 2)) < knobs["flaky"]).tolist()
-        self._flaky_logs = [refuse_falsely(life.project, self._issue, draws) if one else "" for one in self._is_flaky]
-        self._price = float(knobs["rerun_price"])
-        self._checked: dict[frozenset[tuple[str, str]], CheckResult] = {}
+        self._is_flaky = (draws.random(max(self._attempts, 2)) < self.knobs["flaky"]).tolist()
+        self._flaky_logs = [refuse_falsely(life.project, issue, draws) if one else "" for one in self._is_flaky]
         self.reopen()
 
     def reopen(self) -> None:
         """Begin the same episode again, for another agent: nothing was submitted yet."""
-        self._verdicts = []
+        self._verdicts: list[CheckResult] = []
         self._submitted: Mapping[str, str] | None = None
-        self._is_accepted = False
-        self._reruns = 0
-
-    @property
-    def issue(self) -> str:
-        """The issue in words."""
-        return f"Issue #{self._issue.id}: {self._issue.text}"
+        self._is_accepted, self._reruns = False, 0
 
     @property
     def is_over(self) -> bool:
@@ -119,21 +92,16 @@ class CoderWorld:
         Returns:
             The log of continuous integration, empty if it accepts.
         """
-        place = len(self._verdicts)
-        if self._submitted is not None and files == self._submitted:
-            self._verdicts.append(self._verdicts[-1])
-            self._reruns += 1
+        place, is_rerun = len(self._verdicts), files == self._submitted
+        if is_rerun:
+            verdict = self._verdicts[-1]
         else:
-            key = frozenset(files.items())
-            if key not in self._checked:
-                self._checked[key] = check(files, self._lifetime.project, self._issue)
-            self._verdicts.append(self._checked[key])
+            verdict = check(files, self._repository.lifetime.project, self._repository.task)
+        self._verdicts.append(verdict)
         self._submitted = dict(files)
-        verdict = self._verdicts[-1]
-        if not verdict.solved:
-            return verdict.log
-        self._is_accepted = not self._is_flaky[place]
-        return self._flaky_logs[place]
+        self._reruns += is_rerun
+        self._is_accepted = verdict.solved and not self._is_flaky[place]
+        return self._flaky_logs[place] if verdict.solved else verdict.log
 
     @property
     def success(self) -> bool:
@@ -149,16 +117,14 @@ class CoderWorld:
             "one_rerun": first and not all(self._is_flaky[:2]),
             "corrections": max(len(self._verdicts) - 1 - self._reruns, 0),
             "reruns": self._reruns,
-            "kind": self._issue.kind,
+            "kind": self._repository.task.kind,
         }
 
     @property
     def score(self) -> float:
-        """The score of the episode so far."""
-        counts = self.counts
-        if not self.success:
-            return 0.0
-        return max(0.0, 1.0 - CORRECTION * int(counts["corrections"]) - self._price * int(counts["reruns"]))
+        """1 - corrections / 3 - reruns * price, at least 0, so far; 0 where the issue is not solved."""
+        score = 1.0 - CORRECTION * self.counts["corrections"] - float(self.knobs["rerun_price"]) * self._reruns
+        return max(0.0, score) if self.success else 0.0
 
     def describe(self) -> dict[str, Any]:
         """Where the lifetime is, as a line of a log has it."""
@@ -168,6 +134,19 @@ class CoderWorld:
             "phase": self._env.phase.id, "tick": self._episode,
         }  # fmt: skip
 
-    def read_statements(self, text: str) -> Iterator[Statement]:
-        """What a text says of the conventions."""
-        return read_statements(text, self._lifetime.number, self._lifetime.history)
+    def count_statements(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """What kept texts say of the conventions.
+
+        Returns:
+            The number of statements by kind, `memory_size` (all of them), and `still_believed`: of the conventions that
+            have changed and that the texts name, the share of which the last statement has a former value; `None` where
+            there is none.
+        """
+        number, history = self._repository.lifetime.number, self._repository.lifetime.history
+        said = [one for text in texts.values() for one in read_statements(text, number, history)]
+        kinds = ("present", "former", "mixed", "never")
+        counts = {f"{kind}_statements": sum(one.kind == kind for one in said) for kind in kinds}
+        changed = {name for name in NAMED if len({getattr(one, name) for one in history}) > 1}
+        last = {one.convention: one.kind for one in said if one.convention in changed}
+        believed = sum(kind == "former" for kind in last.values()) / len(last) if last else None
+        return {"memory_size": len(said), **counts, "still_believed": believed}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
-from drift_agents.experiment.coder.files import DEEPEST, copy_files, measure_size, remove_folder, walk
+from drift_agents.experiment.coder.files import DEEPEST, FoundFile, copy_files, measure_size, remove_folder, walk
 
 
 @pytest.fixture
@@ -87,3 +88,29 @@ def test_a_size_is_that_of_the_files_and_counting_ends_above_the_bound(tmp_path:
     with open(tmp_path / "sparse", "wb") as file:
         file.truncate(2**34)
     assert measure_size([tmp_path], 2**20) > 2**34
+
+
+def test_what_cannot_be_read_or_has_too_long_a_path_is_no_reason_to_stop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "work").mkdir()
+    for name in ("closed", "open"):
+        (tmp_path / "work" / name).write_text("x")
+    descriptor = os.open(tmp_path / "work", os.O_RDONLY)
+    for _ in range(DEEPEST - 1):  # as a whole longer than the system takes
+        os.mkdir("d" * 200, dir_fd=descriptor)
+        below = os.open("d" * 200, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(os.open("file", os.O_CREAT, dir_fd=descriptor))
+    os.close(descriptor)
+    opened = FoundFile.open
+
+    def open_or_refuse(file: FoundFile) -> BinaryIO:
+        if file.path == "closed":  # the tests may run as a user who can read everything
+            raise PermissionError(13, "Permission denied")
+        return opened(file)
+
+    monkeypatch.setattr(FoundFile, "open", open_or_refuse)
+    copy_files(tmp_path / "work", tmp_path / "copy")
+    assert [path.name for path in (tmp_path / "copy").iterdir()] == ["open"]

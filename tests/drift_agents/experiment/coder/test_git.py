@@ -6,13 +6,19 @@ from pathlib import Path
 
 import pytest
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.coder.git import RepositoryCommit, clone, git, make_repository
+from drift_agents.experiment.coder.git import clone, git, make_repository
+
+from drift_envs.envs.repository.lifetime import ProjectCommit
 
 pytestmark = pytest.mark.integration
 
 COMMITS = (
-    RepositoryCommit("Start", {"README.md": "A project\n", "ledger/fees.py": "RATE = 3\n"}),
-    RepositoryCommit("Raise the fee\n\nAs agreed.", {"README.md": "Ä project\n", "ledger/costs.py": "RATE = 4\n"}),
+    ProjectCommit("Maintainers", "Start", {"README.md": "A project\n", "ledger/fees.py": "RATE = 3\n"}),
+    ProjectCommit(
+        "Maintainers",
+        "Raise the fee\n\nAs agreed.",
+        {"README.md": "Ä project\n", "ledger/fees.py": None, "ledger/costs.py": "RATE = 4\n"},
+    ),
 )
 
 

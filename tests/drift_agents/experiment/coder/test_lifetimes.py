@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.coder.place import CodingAgent, make_reference
-from drift_agents.experiment.coder.runner import CoderProgress, CoderRun, log_of, run_coders
+from drift_agents.experiment.coder.agents import CoderRun, CodingAgent, make_reference
+from drift_agents.experiment.coder.lifetime import log_of
+from drift_agents.experiment.coder.runner import run_coders
 
 from tests.processes import children_of, is_alive, wait_until
 
@@ -46,8 +47,8 @@ def play(
     given = {"episodes": 2, "attempts": 1, "time_limit": 20, "most_bytes": 2**22, **options}
     resume = given.pop("resume", False)
     run = CoderRun(agents, schedule, **given)
-    run_coders(run, folder, resume=resume, progress=CoderProgress(notes.append))
-    read = [log_of(folder, agent.name).read_text().splitlines() for agent, _ in run.players]
+    run_coders(run, folder, resume=resume, note=notes.append)
+    read = [log_of(folder, agent.name).read_text().splitlines() for agent in run.players]
     return [[json.loads(line) for line in lines] for lines in read], notes
 
 
@@ -116,13 +117,16 @@ def test_homes_are_those_of_the_run_and_a_key_is_stored_nowhere(
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sesame-12345")
     monkeypatch.setenv("OTHER_KEY", "sesame-67890")
-    text = "env; echo $MY_KEY > answer.md; echo $CLAUDE_CONFIG_DIR"
+    text = f"env; {WORKS}; sed -i \"s/    settings = /    raise OSError('$MY_KEY'); settings = /\" */*/*/*.py"
     play(tmp_path / "run", schedule, script(text, env=("MY_KEY",)), episodes=1)
     output = (tmp_path / "run/coder/mine/0/output/0.txt").read_text()
     variables = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
     for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"):
         assert "drift-coder-" in variables[name]
     assert variables["MY_KEY"] == "***"
+    steps = (tmp_path / "run/coder/mine/0/steps.jsonl").read_text()
+    assert "raise OSError('***')" in steps, "the change"
+    assert "failed: OSError: ***" in steps, "the log"
     stored = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert b"sesame" not in stored
     play(tmp_path / "other", schedule, script("echo $HOME", has_own_home=True), episodes=1)

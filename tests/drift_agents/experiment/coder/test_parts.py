@@ -9,15 +9,13 @@ import pytest
 from drift_agents.cli.app import main
 from drift_agents.errors import ExperimentError
 from drift_agents.experiment.coder import world as world_module
-from drift_agents.experiment.coder.lifetime import add_usage, count_statements, write_task
-from drift_agents.experiment.coder.place import CoderPlace, CodingAgent, find_program, make_reference
-from drift_agents.experiment.coder.process import CommandLimits
+from drift_agents.experiment.coder.agents import CoderRun, CodingAgent, find_program, make_reference
+from drift_agents.experiment.coder.lifetime import add_usage, write_task
+from drift_agents.experiment.coder.place import CoderPlace
 from drift_agents.experiment.coder.world import CoderWorld
 
 from drift_envs.envs.repository.checks import CheckResult
 from drift_envs.schedule.loader import load_schedule
-
-LIMITS = CommandLimits(1.0, 2**20)
 
 
 @pytest.mark.parametrize(
@@ -26,13 +24,13 @@ LIMITS = CommandLimits(1.0, 2**20)
         (["--", "no-such-agent"], "no-such-agent: there is no such program in PATH"),
         ([], "should be given after `--`, or `--reference`"),
         (["--reference", "lok"], "no reference agent is called 'lok', did you mean 'look'?"),
-        (["--fail-below", "winning=1", "--", "true"], "should be success, score"),
+        (["--fail-below", "winning=1", "--", "true"], "should be success or score or first_try"),
         (
             ["--fail-below", "success=.9", "--fail-below", "success=.1", "--", "true"],
             "should be given once for success",
         ),
         (["--shell", "--", "echo", "x"], "should stand with a command of one word"),
-        (["--home", "his", "--", "true"], "should be run or mine"),
+        (["--home", "his", "--", "true"], "'his' is not one of 'run', 'mine'"),
         (["--env", "NO_SUCH_KEY", "--", "true"], "should name a variable that is set"),
         (["--wrap", "no-such-docker run", "--", "mine"], "no-such-docker: there is no such program in PATH"),
         (["--wrap", "docker run 'x", "--", "true"], "--wrap: should be words of a command (No closing quotation)"),
@@ -78,7 +76,8 @@ def test_files_of_the_users_folder_are_found_from_the_clone(tmp_path: Path, monk
 def test_words_before_the_command_get_the_folders_of_the_place() -> None:
     """The command line of docs/check_coder.md for docker."""
     wrap = ("docker", "run", "-v", "{place}:{place}", "-w", "{work}", "-e", "HOME={home}", "IMAGE")
-    place = CoderPlace(CodingAgent("mine", ("claude", "-p", "{task}"), wrap=wrap), "key", "ledger", LIMITS)
+    agent = CodingAgent("mine", ("claude", "-p", "{task}"), wrap=wrap)
+    place = CoderPlace(CoderRun((agent,), "repository/explicit"), agent, "key", "ledger")
     root = place.work.parent
     command = place.fill_in({"task": "Add {log} $HOME", "log": "no"})
     assert command == [
@@ -149,11 +148,11 @@ def test_the_last_statement_about_a_convention_is_what_is_believed() -> None:
     world = CoderWorld(load_schedule({**schedule, "drifts": [drift]}), 0, 3)
     for episode in range(2):
         world.begin(episode)
-    found = count_statements(world, {"MEMORY.md": "use fegege"})
+    found = world.count_statements({"MEMORY.md": "use fegege"})
     assert (found["former_statements"], found["still_believed"]) == (1, 1.0)
-    found = count_statements(world, {"MEMORY.md": "use fegege\nno: use fitunu"})
+    found = world.count_statements({"MEMORY.md": "use fegege\nno: use fitunu"})
     assert (found["present_statements"], found["still_believed"]) == (1, 0.0)
-    assert count_statements(world, {})["still_believed"] is None
+    assert world.count_statements({})["still_believed"] is None
 
 
 def test_short_values_that_are_handed_on_are_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from drift_agents.errors import ExperimentError
-from drift_agents.experiment.coder.process import CommandEnd, CommandLimits, run_command
+from drift_agents.experiment.coder.process import CommandEnd, run_command
 
 from tests.processes import children_of, is_alive, wait_until
 
@@ -23,9 +23,9 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "KEY": "sesame-1234"}
 def play(script: str, folder: Path, seconds: float = 20, most_output: int = 1000) -> tuple[CommandEnd, bytes]:
     """How a shell script ended, and its output."""
     output = io.BytesIO()
-    limits = CommandLimits(seconds, 2**22, most_output)
+    limits = {"watched": [folder], "most_bytes": 2**22, "most_output": most_output}
     command = ["sh", "-c", script]
-    end = run_command(command, folder, ENVIRONMENT, output, limits, watched=[folder], secrets=["sesame-1234"])
+    end = run_command(command, folder, ENVIRONMENT, output, seconds, **limits, secrets=["sesame-1234"])
     return end, output.getvalue()
 
 
@@ -94,7 +94,7 @@ def test_a_secret_is_stored_nowhere_also_where_it_comes_in_two_parts(tmp_path: P
 
 def test_a_command_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match="no-such-agent: cannot be started: No such file or directory"):
-        run_command(["no-such-agent"], tmp_path, ENVIRONMENT, io.BytesIO(), CommandLimits(1, 1))
+        run_command(["no-such-agent"], tmp_path, ENVIRONMENT, io.BytesIO(), 1)
 
 
 def test_an_interruption_ends_the_command_with_all_its_descendants(tmp_path: Path) -> None:
@@ -103,13 +103,13 @@ def test_an_interruption_ends_the_command_with_all_its_descendants(tmp_path: Pat
 
     program = (
         "import io, pathlib, sys\n"
-        "from drift_agents.experiment.coder.process import CommandLimits, run_command\n"
+        "from drift_agents.experiment.coder.process import run_command\n"
         "from drift_agents.interruption import run_program\n"
         'script = \'trap "" TERM INT; (setsid sh -c "echo \\$\\$ > pid; exec sleep 1000" &); sleep 1000\'\n'
         "def main():\n"
         "    try:\n"
         "        run_command(['sh', '-c', script], pathlib.Path(sys.argv[1]), {'PATH': '/usr/bin:/bin'}, io.BytesIO(),"
-        " CommandLimits(60, 2**30))\n"
+        " 60)\n"
         "    except KeyboardInterrupt:\n"
         "        return 130\n"
         "run_program(main)\n"
