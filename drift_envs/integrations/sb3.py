@@ -21,7 +21,7 @@ from drift_envs.integrations.sb3_checkpoints import warn_of_new_time
 from drift_envs.registration import IDS
 from drift_envs.schedule import NEVER, Timeline
 from drift_envs.vector.base import DriftVectorEnv
-from drift_envs.wrappers.clock import first_drift
+from drift_envs.wrappers.clock import first_drift, silence_ends
 from drift_envs.wrappers.records import EpisodeReturns, HeldClock, PhaseReturn, group_by_phase
 
 with needs_extra("stable_baselines3", "rl"):
@@ -288,7 +288,7 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
 
     Warns:
         DriftWarning: once, if the training environments are in different phases, or the schedule of the evaluation
-            environment is another one; when a training of more than a thousand steps ends before the first drift.
+            environment is another one, or a training of more than a thousand steps ends before the first drift.
 
     Example:
         >>> from stable_baselines3 import PPO
@@ -314,7 +314,7 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         self.evaluations_phases: list[str] = []
         self.evaluations_ticks: list[int] = []
         self._follow = follow
-        self._warned = self._warned_of_schedule = False
+        self._warned = self._warned_of_schedule = self._warned_of_end = False
 
     def _init_callback(self) -> None:
         trained = self.training_env
@@ -355,12 +355,16 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
     def _on_training_end(self) -> None:
         """Warn of a training that has ended before the first drift; `learn` does not close its environments."""
         super()._on_training_end()
-        if self.num_timesteps <= MOST_TRIED:
+        if self.num_timesteps <= MOST_TRIED or self._warned_of_end:
             return
         timelines = self.training_env.env_method("get_wrapper_attr", "timeline")
         states = self.training_env.env_method("get_wrapper_attr", "drift_state")
         firsts = [first_drift(timeline) for timeline in timelines]
         if all(state.tick < first < NEVER for state, first in zip(states, firsts, strict=True)):
+            self._warned_of_end = True
+            silence_ends(timelines[0].schedule)
+            if not isinstance(self.training_env.unwrapped, VecEnv):  # those in processes of their own
+                self.training_env.env_method("set_wrapper_attr", "warns_of_end", False)
             last = max(state.tick for state in states)
             warnings.warn(
                 f"the training has ended at tick {last} of the schedule `{timelines[0].schedule.name}`, whose first "

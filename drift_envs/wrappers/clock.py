@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from drift_envs.checks import check_flag, check_integer
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
-from drift_envs.schedule import NEVER, Timeline
+from drift_envs.schedule import NEVER, Schedule, Timeline
 from drift_envs.schedule.model import MAX_TICK
 
 NOT_RESET = -1
@@ -276,7 +276,7 @@ drifted
 
     def __init__(self) -> None:
         self._idle = 0
-        self._has_rewound = self._has_drifted = self._is_closed = False
+        self._has_rewound = self._has_drifted = False
 
     @property
     def is_over(self) -> bool:
@@ -314,7 +314,7 @@ drifted
         )
 
     def close(self, last: int, steps: int, timeline: Timeline, stacklevel: int = 3, least: int = MOST_TRIED) -> bool:
-        """Warn of an end before the first drift.
+        """Warn of an end before the first drift; environments of the same schedule that are there are quiet from then.
 
         Args:
             last: the last tick that was visited.
@@ -329,13 +329,13 @@ drifted
         Warns:
             DriftWarning: once.
         """
-        if steps <= least or self._is_closed or self._has_drifted:
+        if steps <= least or self._has_drifted:
             return False
         first = first_drift(timeline)
         if not last < first < NEVER:
             return False
-        self._is_closed = True
         schedule = timeline.schedule
+        silence_ends(schedule)
         unit = "; with `clock: step`, a tick is a step of one copy" if schedule.clock == "step" else ""
         warnings.warn(
             f"the environment was {'closed' if least == MOST_TRIED else 'left'} at tick {last} of the schedule "
@@ -347,7 +347,19 @@ drifted
 
 
 class HasEnd(Protocol):
-    """An environment that warns of an end before its first drift."""
+    """An environment that warns of an end before its first drift.
+
+    Attributes:
+        warns_of_end: whether it does.
+        schedule: its schedule.
+    """
+
+    warns_of_end: bool
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule, or `None` if nothing drifts."""
+        ...
 
     def warn_of_end(self, least: int) -> bool:
         """Warn if there were more steps than `least`; returns whether a warning was given."""
@@ -366,9 +378,22 @@ def watch_end(env: HasEnd) -> None:
     _OPEN.add(env)
 
 
+def silence_ends(schedule: Schedule) -> None:
+    """Let no environment that is there warn of an end before the first drift: the user has read it.
+
+    Copies of one environment have the same fault, and a callback, `close` and the end of the process find it each.
+
+    Args:
+        schedule: of these environments.
+    """
+    for env in list(_OPEN):
+        if env.schedule == schedule:
+            env.warns_of_end = False
+
+
 @atexit.register
 def _warn_of_ends() -> None:
-    """Warn of one environment; its copies have the same fault."""
+    """Warn of one environment."""
     any(env.warn_of_end(LEAST_TRAINED) for env in list(_OPEN))
 
 

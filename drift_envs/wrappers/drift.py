@@ -39,7 +39,7 @@ from drift_envs.wrappers.effects import (
     permute_masks,
     wrong_action,
 )
-from drift_envs.wrappers.internal import is_own, layers, refuse_autoreset, restore_time_limits
+from drift_envs.wrappers.internal import KnobGuard, is_own, layers, refuse_autoreset, restore_time_limits
 from drift_envs.wrappers.progress import ResumableWrapper
 from drift_envs.wrappers.records import DriftLog, DriftState, VisitedTicks
 
@@ -48,34 +48,6 @@ NOTIFY = ("none", "change", "full")
 
 _REFUSALS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """What environments of other packages raise for options and actions that they do not take."""
-
-
-class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
-    """Refuses to set an attribute with the name of a driven knob, on this wrapper and on all inside it.
-
-    Set on the wrapper alone, the attribute would hide the knob.
-    """
-
-    _driven: frozenset[str] = frozenset()
-
-    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Set an attribute of this wrapper or of what it wraps.
-
-        Args:
-            name: the attribute.
-            value: its value.
-            force: whether to create it where it does not exist.
-
-        Raises:
-            DrivenKnobError: if the schedule drives that knob.
-        """
-        DrivenKnobError.refuse(self._driven, name, value)
-        return super().set_wrapper_attr(name, value, force=force)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute of this wrapper, unless it is a driven knob."""
-        DrivenKnobError.refuse(self._driven, name, value)
-        super().__setattr__(name, value)
 
 
 class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
@@ -179,7 +151,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         self._move: TimeMove | None = None
         self.rewinds = 0
         binder.hold(self._timeline.names)
-        self._driven = binder.held_names(self._timeline.names)
+        self._driven = self.find_driven(env) | binder.held_names(self._timeline.names)
         watch_end(self)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Wrappers that an environment's constructor adds, which its spec leaves out."""
+"""What wrappers share: those that an environment's constructor adds, which its spec leaves out, and driven knobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 from gymnasium.wrappers import TimeLimit
 
-from drift_envs.errors import ArgumentError
+from drift_envs.errors import ArgumentError, DrivenKnobError
 from drift_envs.schedule import Schedule
 
 W = TypeVar("W", bound="gym.Wrapper[Any, Any, Any, Any]")
@@ -62,6 +62,40 @@ class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
             saved: from `save_own_progress`.
         """
         self.load_episode(saved)
+
+
+class KnobGuard(gym.Wrapper[Any, Any, Any, Any]):
+    """Refuses to set an attribute with the name of a driven knob, on this wrapper and on all inside it.
+
+    Set on the wrapper alone, the attribute would hide the knob. What changes at every step stands in an object of its
+    own, since attributes of a guard are set slowly.
+    """
+
+    _driven: frozenset[str] = frozenset()
+
+    @staticmethod
+    def find_driven(env: gym.Env[Any, Any]) -> frozenset[str]:
+        """The names that the guards of an environment refuse."""
+        return frozenset().union(*(layer._driven for layer in layers(env) if isinstance(layer, KnobGuard)))
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Set an attribute of this wrapper or of what it wraps.
+
+        Args:
+            name: the attribute.
+            value: its value.
+            force: whether to create it where it does not exist.
+
+        Raises:
+            DrivenKnobError: if the schedule drives that knob.
+        """
+        DrivenKnobError.refuse(self._driven, name, value)
+        return super().set_wrapper_attr(name, value, force=force)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of this wrapper, unless it is a driven knob."""
+        DrivenKnobError.refuse(self._driven, name, value)
+        super().__setattr__(name, value)
 
 
 def layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:

@@ -25,6 +25,7 @@ _NOT_STATE = frozenset(
         *("env", "envs", "venv", "num_envs", "metadata", "reset_infos", "actions", "single_env"),
         *("_action_space", "_observation_space", "_metadata", "_reward_range", "_cached_spec", "_saved_kwargs"),
         *("_single_action_space", "_single_observation_space"),
+        "_driven",  # follows from the schedule
         *("t_start", "start_time", "episode_start_time", "episode_start_times"),  # by the clock of one process
     }
 )

@@ -10,7 +10,7 @@ import warnings
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, overload
@@ -24,7 +24,7 @@ from drift_envs.checks import check_integer, check_reward, check_single
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.knobs import Value
 from drift_envs.schedule import KnobChange, Phase, Timeline
-from drift_envs.wrappers.internal import refuse_autoreset
+from drift_envs.wrappers.internal import KnobGuard, refuse_autoreset
 
 MOST_LEFT = 5
 """Episodes that may be left before their end without a warning."""
@@ -337,7 +337,18 @@ def warn_of_schedules(timelines: Iterable[Timeline], result: str) -> None:
         )
 
 
-class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+@dataclass
+class _Running:
+    """The return so far of the episode that is played."""
+
+    phase: str
+    tick: int
+    score: float = 0.0
+    steps: int = 0
+    is_over: bool = False
+
+
+class PhaseReturns(KnobGuard, RecordConstructorArgs):
     """Stores the return of every finished episode together with its phase. For evaluators.
 
     Observations and `info` do not change, so that the agent does not see the phase. With a clock of
@@ -374,11 +385,10 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self.episodes = EpisodeReturns()
-        self._begin: tuple[str, int] = ("", 0)
-        self._score, self._steps = 0.0, 0
-        self._is_over = False
+        self._running = _Running("", 0)
         self._left = 0
         self._has_warned = False
+        self._driven = self.find_driven(env)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode; one that has not ended is not stored.
@@ -388,7 +398,7 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             options: passed on.
         """
         result = self.env.reset(seed=seed, options=options)
-        if self._steps and not self._is_over:
+        if self._running.steps and not self._running.is_over:
             self._left += 1
             if self._left > max(MOST_LEFT, len(self.episodes)) and not self._has_warned:
                 self._has_warned = True
@@ -410,31 +420,31 @@ class PhaseReturns(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
             action: passed on.
         """
         result = self.env.step(action)
-        if self._is_over:
+        running = self._running
+        if running.is_over:
             if not (result[2] or result[3]):
                 self._start()
             return result
-        self._score += check_reward(result[1])
-        self._steps += 1
+        running.score += check_reward(result[1])
+        running.steps += 1
         if result[2] or result[3]:
-            self._is_over = True
-            self._store(PhaseReturn(*self._begin, self._score, self._steps))
+            running.is_over = True
+            self._store(PhaseReturn(running.phase, running.tick, running.score, running.steps))
         return result
 
     @property
     def returns_progress(self) -> tuple[Any, ...]:
         """The stored episodes and the running one; set where a training goes on in another process."""
-        return list(self.episodes), self._begin, self._score, self._steps, self._is_over, self._left
+        return list(self.episodes), astuple(self._running), self._left
 
     @returns_progress.setter
     def returns_progress(self, saved: tuple[Any, ...]) -> None:
-        episodes, self._begin, self._score, self._steps, self._is_over, self._left = saved
-        self.episodes = EpisodeReturns.of(episodes)
+        episodes, running, self._left = saved
+        self.episodes, self._running = EpisodeReturns.of(episodes), _Running(*running)
 
     def _start(self) -> None:
         state = self.env.get_wrapper_attr("drift_state")
-        self._begin, self._score, self._steps = (state.phase, state.tick), 0.0, 0
-        self._is_over = False
+        self._running = _Running(state.phase, state.tick)
 
     def _store(self, episode: PhaseReturn) -> None:
         self.episodes.append(episode)
@@ -547,7 +557,7 @@ class VectorPhaseReturns(VectorWrapper):  # type: ignore[type-arg]
         return group_by_phase(sorted((one for own in self.episodes for one in own), key=lambda one: one.tick))
 
 
-class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+class HeldClock(KnobGuard, RecordConstructorArgs):
     """Holds time at a given tick over all resets, so that evaluation does not move its own clock.
 
     Args:
@@ -575,6 +585,7 @@ class HeldClock(gym.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
         gym.Wrapper.__init__(self, env)
         self._tick = 0
         self._seed: int | None = None
+        self._driven = self.find_driven(env)
 
     def hold_at(self, tick: int, timeline_seed: int | None = None) -> None:
         """Set the tick of all episodes from the next reset on.

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 from drift_envs.errors import DrivenKnobError
-from drift_envs.wrappers import PhaseReturns
+from drift_envs.wrappers import HeldClock, PhaseReturns
 
 CASES = {
     "DriftMountainCar-v0": ("gravity", 0.002, "force", 0.0008),
@@ -26,11 +26,14 @@ def schedule_of(name, value):
 
 
 def single(env_id, schedule):
-    env = PhaseReturns(gym.make(env_id, schedule=schedule))
+    held = HeldClock(gym.make(env_id, schedule=schedule))
+    env = PhaseReturns(held)
     env.reset(seed=0)
-    inner = env.get_wrapper_attr("timeline") and env.env.env  # below `TimeLimit`
+    inner = held.env.env  # below `TimeLimit`
     return env, {
         "wrapper": lambda name, value: setattr(inner, name, value),
+        "outermost wrapper": lambda name, value: setattr(env, name, value),
+        "held clock": lambda name, value: setattr(held, name, value),
         "unwrapped": lambda name, value: setattr(env.unwrapped, name, value),
         "unwrapped.set_knobs": lambda name, value: env.unwrapped.set_knobs({name: value}),
         "set_wrapper_attr": env.set_wrapper_attr,

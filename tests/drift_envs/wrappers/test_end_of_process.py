@@ -61,3 +61,9 @@ def test_other_ends_are_quiet(make: str, end: str, at: int) -> None:
 @pytest.mark.integration
 def test_a_closed_environment_is_warned_of_once() -> None:
     assert errors(SINGLE, "play(env, 11_000)\nenv.close()").count("nothing has drifted") == 1
+
+
+@pytest.mark.integration
+def test_of_several_environments_one_is_closed_and_warned_of() -> None:
+    twins = f"{SINGLE}\nother = DriftWrapper(gym.make('CartPole-v1'), schedule)"
+    assert errors(twins, "play(env, 11_000)\nplay(other, 12_000)\nenv.close()").count("nothing has drifted") == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import re
 import warnings
@@ -11,6 +12,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+from gymnasium.vector import SyncVectorEnv
 
 import drift_envs  # noqa: F401
 from drift_envs import DriftWrapper
@@ -47,6 +49,33 @@ def test_an_end_before_the_first_drift() -> None:
     live(env, 6)
     with pytest.warns(DriftWarning, match="closed at tick 17 .* at tick 40.*a tick is a step of one copy"):
         env.close()
+
+
+@pytest.mark.parametrize(
+    "close",
+    [
+        lambda envs: envs.close(),
+        lambda envs: [env.close() for env in envs.envs],
+        lambda envs: [env.close() for env in reversed(envs.envs)],
+    ],
+    ids=["all", "each", "last first"],
+)
+def test_copies_are_warned_of_once(close: Callable[[SyncVectorEnv], Any]) -> None:
+    """Even at different ticks; environments of another schedule, and those that are made later, have their own."""
+    with contextlib.closing(pole({**POLE, "name": "other"})) as other:
+        envs = SyncVectorEnv([pole] * 3)
+        for ahead in range(3):
+            live(envs.envs[ahead], 3 + ahead)
+        live(other, 6)
+        with pytest.warns(DriftWarning, match="the schedule `pole`") as caught:
+            close(envs)
+        assert len(caught) == 1
+        with pytest.warns(DriftWarning, match="the schedule `other`"):
+            other.close()
+    later = pole()
+    live(later, 6)
+    with pytest.warns(DriftWarning, match="the schedule `pole`"):
+        later.close()
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from stable_baselines3 import A2C, PPO
 from stable_baselines3.common import env_util
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.utils import configure_logger
-from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNormalize
 
 from drift_envs.integrations import sb3, sb3_checkpoints
 from drift_envs.integrations.sb3 import EvalCallback, VecEnv, make_vec_env
@@ -254,6 +254,54 @@ def test_driven_knobs_are_not_set_through_vector_environments_of_stable_baseline
     assert single.env_method("get_wrapper_attr", "drift_state")[0].knobs["gravity"] == 0.0025
 
 
+@pytest.mark.parametrize("wrapper", [PhaseReturns, HeldClock])
+def test_the_attribute_of_an_outermost_wrapper_of_this_package_is_refused(wrapper):
+    schedule = {"version": 1, "name": "s", "drifts": [{"at": 1000, "set": {"gravity": 0.002}}]}
+    cars = env_util.make_vec_env("DriftMountainCar-v0", 2, env_kwargs={"schedule": schedule}, wrapper_class=wrapper)
+    cars.reset()
+    with pytest.raises(DrivenKnobError, match="`gravity` is driven by the schedule"):
+        cars.set_attr("gravity", 0.002)
+    cars.set_attr("other", 3)
+    assert cars.get_attr("other") == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "act", "ends"),
+    [
+        (PhaseReturns, lambda cars: cars.set_attr("gravity", 0.002), True),
+        (None, lambda cars: cars.env_method("set_wrapper_attr", "gravity", 0.002), True),
+        (None, lambda cars: cars.env_method("set_knobs", {"gravity": 0.002}), True),
+        (None, lambda cars: cars.set_attr("gravity", 0.002), False),  # an attribute of `Monitor`
+    ],
+    ids=["our wrapper", "set_wrapper_attr", "set_knobs", "another wrapper"],
+)
+def test_processes_refuse_and_end_or_do_not_move(wrapper, act, ends, capfd):
+    schedule = {"version": 1, "name": "s", "drifts": [{"at": 1000, "set": {"gravity": 0.002}}]}
+    cars = env_util.make_vec_env(
+        "DriftMountainCar-v0",
+        1,
+        env_kwargs={"schedule": schedule},
+        wrapper_class=wrapper,
+        vec_env_cls=SubprocVecEnv,
+        vec_env_kwargs={"start_method": "fork"},
+    )
+    try:
+        cars.reset()
+        if ends:
+            with pytest.raises((EOFError, ConnectionResetError)):
+                act(cars)
+            cars.processes[0].join(60)
+            assert "`gravity` is driven by the schedule and should not be set from outside" in capfd.readouterr().err
+        else:
+            act(cars)
+            assert cars.env_method("get_wrapper_attr", "drift_state")[0].knobs["gravity"] == 0.0025
+            cars.close()
+    finally:
+        for process in cars.processes:
+            process.kill()
+            process.join(60)
+
+
 def test_the_file_of_an_evaluation_has_ticks_and_phases(tmp_path):
     drifts = [{"name": "soon", "at": 20, "set": {"gravity": 0.002}}]
     schedule = {"version": 1, "name": "s", "clock": "step", "drifts": drifts}
@@ -280,3 +328,27 @@ def test_a_training_that_ends_before_the_first_drift_is_told_without_close(start
     found = [str(one.message) for one in caught if issubclass(one.category, DriftWarning)]
     assert bool(found) == (start == 900)
     assert all("first drift comes at tick 900: nothing has drifted; with `clock: step`" in one for one in found)
+
+
+@pytest.mark.parametrize("form", ["native", "dummy", "processes"])
+def test_it_is_told_once_however_often_it_learns_and_closes(form, capfd):
+    schedule = {"version": 1, "name": "late", "clock": "step", "drifts": [{"at": 9000, "set": {"slip": 0.5}}]}
+    if form == "native":
+        lakes = make_vec_env("DriftFrozenLake-v0", 2, seed=0, schedule=schedule)
+    else:
+        make = {"dummy": DummyVecEnv, "processes": SubprocVecEnv}[form]
+        lakes = make([lambda: gym.make("drift_envs:DriftFrozenLake-v0", schedule=schedule)] * 2)
+    callback = EvalCallback(
+        gym.make("DriftFrozenLake-v0", schedule=schedule), eval_freq=10_000, n_eval_episodes=1, verbose=0
+    )
+    model = PPO("MlpPolicy", lakes, n_steps=600, batch_size=600, n_epochs=1, seed=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.learn(1200, callback)
+        model.learn(1200, callback, reset_num_timesteps=False)
+        lakes.close()
+        callback.eval_env.close()
+    found = [str(one.message) for one in caught if issubclass(one.category, DriftWarning)]
+    assert len(found) == 1
+    assert "the training has ended at tick" in found[0]
+    assert "nothing has drifted" not in capfd.readouterr().err  # of the processes
