@@ -138,7 +138,7 @@ def tabulate_coders(coders: Mapping[str, Runs]) -> list[Table]:
         found = {name: some for name, runs in coders.items() if (some := split_runs(runs).get(part))}
         if found:
             episodes = max(len(rows) for some in found.values() for rows in some.rows)
-            title = f"{part.title()} the first drift: {episodes} episodes"
+            title = f"{part.title()} the first drift: {episodes} episode{'s' if episodes > 1 else ''}"
             tables.append(Table(title, ("agent", *(one.head for one in shown.values()))))
             for name, some in found.items():
                 tables[-1].add(name, *(_write(measure(some, key), one) for key, one in shown.items()))

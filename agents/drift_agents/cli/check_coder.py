@@ -79,6 +79,11 @@ def _check_coder(
     """
     if resume and fresh:
         raise refuse("--resume", "should not be given with `--fresh`", "both")
+    own = {"--name": name, "--keep": keep, "--memory-command": memory_command, "--env": env, "--wrap": wrap}
+    own["--home"] = home if home == "mine" else None
+    for option, value in own.items():
+        if value and not command:
+            raise refuse(option, "should stand with a command: a reference agent has its own", value)
     if shell and len(command or ()) != 1:
         raise refuse("--shell", "should stand with a command of one word, in quotes", command)
     from drift_agents.analysis.coder_table import LIMITS, describe_coders, measure, read_coders, tabulate_coders
@@ -111,8 +116,6 @@ def _check_coder(
     run = CoderRun(
         tuple(agents), schedule, tuple(range(seeds)), episodes, attempts, time_limit, most_bytes, control, seed_memory
     )
-    if command and not any("{task" in word for word in command):
-        typer.echo("the command has neither {task} nor {task_file}: the agent is not told its issue", err=True)
     started: set[str] = set()
     with ProgressBars(None, verbosity_of(context)) as bars:
 

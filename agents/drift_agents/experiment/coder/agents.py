@@ -69,8 +69,9 @@ class CodingAgent(NamedTuple):
             ExperimentError: if its name, or a name in `keep`, cannot be used.
         """
         for words, known in ((self.command, PLACEHOLDERS), (self.wrap, WRAP_PLACEHOLDERS)):
-            for name in re.findall(r"(?<!\$)\{(\w+)\}", " ".join(words)):
-                if name not in known and get_close_matches(name, known):  # other braces are the command's own
+            for name in re.findall(r"(?<!\$)\{([\w-]+)\}", " ".join(words)):
+                # Other braces are the command's own.
+                if name not in known and get_close_matches(name.lower().replace("-", "_"), known):
                     raise UnknownNameError("placeholder", name, known)
         if not _NAME.fullmatch(self.name):
             raise ExperimentError(
@@ -87,6 +88,11 @@ class CodingAgent(NamedTuple):
     def is_control(self) -> bool:
         """Whether memory is set back before each episode."""
         return self.name.endswith(CONTROL)
+
+    @property
+    def reads_task(self) -> bool:
+        """Whether the command gets the issue."""
+        return any(f"{{{name}}}" in word for word in self.command for name in ("task", "task_file"))
 
     @property
     def reads_log(self) -> bool:
@@ -122,7 +128,8 @@ def find_program(command: Sequence[str], wrap: Sequence[str] = ()) -> tuple[str,
     words = [os.path.abspath(one) if not one.endswith(".md") and os.path.isfile(one) else one for one in command]
     program = [*wrap, *words][0]
     if shutil.which(program) is None:
-        raise ExperimentError(f"{program}: there is no such program in PATH")
+        hint = ". A command in one text needs --shell" if " " in program else ""
+        raise ExperimentError(f"{program}: there is no such program in PATH{hint}")
     return tuple(words)
 
 

@@ -58,26 +58,33 @@ class CoderPlace:
         """
         self._repository, self._memory = repository, memory
         self.remove()
-        self._root.mkdir(mode=0o700)
-        for folder in (self._home, self._tmp, self._told):
-            folder.mkdir()
-        self._fill_work()
+        self._restore()
         copy_files(memory / "home", self._home)
 
-    def _fill_work(self) -> None:
-        remove_folder(self.work)
-        clone(self._repository, self.work)
-        copy_files(self._memory / "work", self.work)
-        exclude = self.work / ".git" / "info"  # what is kept is not the project's
-        exclude.mkdir(exist_ok=True)
-        (exclude / "exclude").write_text("".join(f"/{name}\n" for name in self._agent.keep), "utf-8")
+    def _restore(self) -> None:
+        """Have all folders, whatever an agent made of them."""
+        self._restore_ours()
+        if not _is_folder(self.work):
+            remove_folder(self.work)
+            clone(self._repository, self.work)
+            copy_files(self._memory / "work", self.work)
+            exclude = self.work / ".git" / "info"  # what is kept is not the project's
+            exclude.mkdir(exist_ok=True)
+            (exclude / "exclude").write_text("".join(f"/{name}\n" for name in self._agent.keep), "utf-8")
+        self.work.chmod(0o700)
+
+    def _restore_ours(self) -> None:
+        """Have the folders beside the work tree: one that was replaced by a link is never entered."""
+        for folder in (self._root, self._home, self._tmp, self._told):
+            if not _is_folder(folder):
+                remove_folder(folder)
+                folder.mkdir()
+            folder.chmod(0o700)
 
     def work_on(self, task: str, log: str, output: IO[bytes]) -> CommandEnd:
         """Have the agent work."""
-        if not self.work.is_dir() or self.work.is_symlink():  # deleted in an attempt before
-            self._fill_work()
         remove_folder(self._told)
-        self._told.mkdir()
+        self._restore()
         values = {"task": task, "log": log, "usage_file": f"{self._told}/usage.json"}
         for name in ("task", "log"):
             file = self._told / f"{name}.md"
@@ -104,11 +111,13 @@ class CoderPlace:
         environment = {name: os.environ[name] for name in names if name in os.environ}
         if not self._agent.has_own_home:
             environment = {name: str(self._home / folder) for name, folder in _HOMES.items()} | environment
-        return run_command(
+        end = run_command(
             command, self.work, environment | {"TMPDIR": str(self._tmp)}, output, self._run.time_limit,
             watched=(self.work, self._home, self._tmp, self._told), most_bytes=self._run.most_bytes,
             secrets=self._agent.secrets,
         )  # fmt: skip
+        self._restore_ours()
+        return end
 
     def read_usage(self) -> str:
         """The content of the file that the agent may write its usage to."""
@@ -158,6 +167,10 @@ class CoderPlace:
     def remove(self) -> None:
         """Delete the place."""
         remove_folder(self._root)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
 
 
 def _replace(text: str, values: Mapping[str, str]) -> str:

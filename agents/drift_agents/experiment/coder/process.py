@@ -229,5 +229,5 @@ def _list_processes() -> Iterator[tuple[int, int, str]]:
     else:
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,state="], capture_output=True, text=True, check=True)  # nosec B603 B607
         for line in listed.stdout.splitlines():
-            pid, parent, state = line.split(None, 2)
-            yield int(pid), int(parent), state[0]
+            fields = line.split(None, 2)
+            yield int(fields[0]), int(fields[1]), fields[2][0]

@@ -65,6 +65,9 @@ def run_coders(
     with uninterrupted(), RunFolder(folder) as held:
         held.open(manifest, resume=resume, fresh=fresh)
         try:
+            for agent in run.agents:
+                if not agent.reads_task:
+                    note(f"{agent.name}: the command has neither {{task}} nor {{task_file}}: it is not told its issue")
             for agent in run.players:
                 for seed in run.seeds:
                     lifetime = CoderLifetime(run, agent, schedule, seed, held, note)

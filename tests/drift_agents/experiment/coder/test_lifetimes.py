@@ -139,6 +139,8 @@ HOSTILE = {
     "writes much to its home": "head -c 10000000000 /dev/zero > $HOME/large; sleep 1000",
     "deletes the work tree": 'rm -rf "$PWD"',
     "puts a link in its place": 'here="$PWD"; cd ..; rm -rf "$here"; ln -s OUTSIDE "$here"',
+    "deletes all its folders": 'rm -rf "$(dirname "$PWD")"',
+    "puts a link in the place of all its folders": 'up="$(dirname "$PWD")"; cd /; rm -rf "$up"; ln -s OUTSIDE "$up"',
     "deletes the repository": "rm -rf .git",
     "has git of its own": "rm -rf .git; git init -q; git config core.fsmonitor 'touch OUTSIDE/hooked'",
     "adds hooks": "mkdir .git/hooks; printf 'touch OUTSIDE/hooked' > .git/hooks/post-checkout; chmod +x .git/hooks/*",
@@ -157,22 +159,29 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+TAKES_FOLDERS = [kind for kind in HOSTILE if kind.startswith(("deletes", "puts", "takes"))]
+
+
+@pytest.mark.parametrize(
+    ("kind", "attempts"), [*((kind, 1) for kind in HOSTILE), *((kind, 2) for kind in TAKES_FOLDERS)]
+)
 def test_the_next_episode_starts_clean_whatever_an_agent_does(
-    tmp_path: Path, schedule: str, kind: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, schedule: str, kind: str, attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))  # apart from those of tests beside this one
     outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "precious").write_text("secret")
+    for name in ("home/notes.md", "episode/usage.json"):
+        (outside / name).parent.mkdir(parents=True)
+        (outside / name).write_text("secret")
+    there = sorted(outside.rglob("*"))
     before = children_of(os.getpid())
     hostile = HOSTILE[kind].replace("OUTSIDE", str(outside))
     first = f'if [ -z "$(git log --format=%s | grep "(#6)")" ]; then\n{hostile}\nelse {WORKS}; fi'
-    (lines,), notes = play(tmp_path / "run", schedule, script(first), time_limit=2)
+    (lines,), notes = play(tmp_path / "run", schedule, script(first), attempts=attempts, time_limit=2)
     assert [line["success"] for line in lines] == [False, True], notes
-    assert [path.name for path in outside.iterdir()] == ["precious"]
-    assert (outside / "precious").read_text() == "secret"
+    assert sorted(outside.rglob("*")) == there
+    assert (outside / "home/notes.md").read_text() == "secret"
     assert not children_of(os.getpid(), but=before)
     stored = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert len(stored) < 2**22
@@ -240,7 +249,7 @@ def test_usage_and_a_memory_service_are_read(tmp_path: Path, schedule: str) -> N
 
 
 def test_a_memory_service_that_fails_is_noted(tmp_path: Path, schedule: str) -> None:
-    agent = CodingAgent("mine", ("true",), memory_command="echo none; exit 3")
+    agent = CodingAgent("mine", ("true", "{task_file}"), memory_command="echo none; exit 3")
     _, notes = play(tmp_path / "run", schedule, agent, episodes=1)
     assert notes == ["mine, episode 0: the memory's command: exit status 3"] * 2
 
