@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import batch_space
 from gymnasium.wrappers import TimeLimit
@@ -35,6 +36,7 @@ from drift_envs.wrappers.clock import (
     watch_end,
 )
 from drift_envs.wrappers.drift import DriftWrapper
+from drift_envs.wrappers.internal import write_plain_arguments
 
 MOST_READ = 64
 """Sub-environments whose random times are read for a warning."""
@@ -136,6 +138,7 @@ class DriftVectorEnv(ResumableVectorEnv):
     warns_of_end: bool = True
     """As in `DriftWrapper`."""
 
+    _spec: EnvSpec | None = None
     _begun: int = 0  # the count at the last rewind
     _is_reset: bool = False
     _is_torn: bool = False  # while a step or reset changes the state, and after one that did not end
@@ -302,6 +305,15 @@ class DriftVectorEnv(ResumableVectorEnv):
             self._ended, self._has_ended = np.zeros(self.num_envs, bool), False
         self._is_torn = False
         return observations, rewards, terminations, truncations, infos
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """What `gym.make_vec` was given, as plain data."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        self._spec = write_plain_arguments(spec)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the single environment, which renders the frames.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from typing import Any, TypeVar
 
 import gymnasium as gym
@@ -15,6 +16,27 @@ from drift_envs.errors import ArgumentError, DrivenKnobError
 from drift_envs.schedule import Schedule
 
 W = TypeVar("W", bound="gym.Wrapper[Any, Any, Any, Any]")
+
+
+def write_plain_arguments(spec: EnvSpec | None) -> EnvSpec | None:
+    """Let the arguments of a spec be plain data, so that it can be written as JSON.
+
+    Args:
+        spec: the spec, which is changed.
+
+    Returns:
+        The same spec.
+    """
+    if spec is None:
+        return None
+    for name, value in spec.kwargs.items():
+        if isinstance(value, os.PathLike):
+            spec.kwargs[name] = os.fspath(value)
+        elif isinstance(value, Schedule):
+            spec.kwargs[name] = value.to_dict()
+        elif isinstance(value, Enum):  # of autoresets
+            spec.kwargs[name] = value.value
+    return spec
 
 
 class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
@@ -31,14 +53,7 @@ class InternalWrapper(gym.Wrapper[Any, Any, Any, Any]):
         """The environment's spec; without this wrapper if the environment's constructor adds it anyway."""
         if not self._is_built_in:
             return super().spec
-        spec = self.env.spec
-        if spec is not None:
-            for name, value in spec.kwargs.items():
-                if isinstance(value, os.PathLike):  # so that the spec can be written as JSON
-                    spec.kwargs[name] = os.fspath(value)
-                elif isinstance(value, Schedule):
-                    spec.kwargs[name] = value.to_dict()
-        return spec
+        return write_plain_arguments(self.env.spec)
 
     def save_episode(self) -> Any:
         """This wrapper's part of the episode's state, as plain data; see `snapshot`."""

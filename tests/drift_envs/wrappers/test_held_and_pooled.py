@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import gymnasium as gym
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from drift_envs.errors import ArgumentError, DriftWarning
 from drift_envs.registration import IDS
@@ -48,6 +50,17 @@ def test_full_notices_of_resets_and_steps_share_no_object(env_id):
     mappings = [name for name, value in knobs.items() if isinstance(value, dict)]
     assert all(knobs[name] == again[name] and knobs[name] is not again[name] for name in mappings)
     env.close()
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_specs_of_native_vectors_are_written_as_json(mode, tmp_path):
+    path = tmp_path / "plan.yaml"
+    path.write_text(json.dumps(PLANS[0]), encoding="utf-8")
+    for schedule in (load_schedule(PLANS[0]), path, None):
+        lakes = gym.make_vec("DriftFrozenLake-v0", num_envs=3, schedule=schedule, autoreset_mode=mode)
+        again = gym.make_vec(gym.envs.registration.EnvSpec.from_json(lakes.spec.to_json()))
+        assert (again.schedule, again.autoreset_mode, again.num_envs) == (lakes.schedule, mode, 3)
+        assert again.spec == lakes.spec
 
 
 def test_specs_with_a_schedule_are_written_as_json():
