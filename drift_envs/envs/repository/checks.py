@@ -76,7 +76,8 @@ def write_log(problems: tuple[str, ...]) -> str:
     if not problems:
         return "checks passed"
     more = f"\n... and {len(problems) - _LOGGED} more" if len(problems) > _LOGGED else ""
-    return "checks failed\n" + "\n".join(problems[:_LOGGED]) + more
+    text = "checks failed\n" + "\n".join(problems[:_LOGGED]) + more
+    return text.encode("utf-8", "replace").decode()  # the code of a submission can name characters that are no text
 
 
 def check(files: Mapping[str, str], project: Project, issue: Issue) -> CheckResult:

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from drift_agents.errors import ExperimentError
 from drift_agents.experiment.coder.agents import CoderRun, CodingAgent
 from drift_agents.experiment.coder.files import copy_files, remove_folder
 from drift_agents.experiment.coder.git import make_repository
@@ -93,7 +94,10 @@ class CoderLifetime:
         """Drop what is torn or unfinished; returns the number of episodes that are done."""
         (self._own / "output").mkdir(parents=True, exist_ok=True)
         lines = _read_whole_lines(self._lines)
-        done = [json.loads(line)["seed"] for line in lines].count(self._world.seed)
+        try:
+            done = [json.loads(line)["seed"] for line in lines].count(self._world.seed)
+        except (ValueError, TypeError, KeyError) as error:
+            raise ExperimentError(f"{self._lines}: holds what no run has written. Begin anew with --fresh") from error
         write_parts(self._lines, lines)
         write_parts(self._steps, _read_whole_lines(self._steps)[:done])
         if not done:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -146,6 +147,7 @@ HOSTILE = {
     "adds hooks": "mkdir .git/hooks; printf 'touch OUTSIDE/hooked' > .git/hooks/post-checkout; chmod +x .git/hooks/*",
     "changes the checks": "rm -rf tests; echo 'print(\"checks passed\")' > daroku.py; exit 0",
     "leaves processes": "(setsid sleep 1000 &); sleep 1000 & sleep 1000 &",
+    "raises what is no text": f"{WORKS}; sed -i 's/settings = /raise OSError(chr(55296)); &/' */*/*/*.py",
     "prints binary": "head -c 100000 /dev/urandom; printf '\\033[2J\\000'",
     "switches branches": "git checkout -qb other; git rm -rq .; git commit -qm gone",
     "commits": "echo x > x; git add -A; git commit -qm x; git gc -q",
@@ -159,12 +161,11 @@ HOSTILE = {
 }
 
 
-TAKES_FOLDERS = [kind for kind in HOSTILE if kind.startswith(("deletes", "puts", "takes"))]
+TWICE = [kind for kind in HOSTILE if kind.startswith(("deletes", "puts", "takes", "raises"))]
+"""What can spoil the next attempt."""
 
 
-@pytest.mark.parametrize(
-    ("kind", "attempts"), [*((kind, 1) for kind in HOSTILE), *((kind, 2) for kind in TAKES_FOLDERS)]
-)
+@pytest.mark.parametrize(("kind", "attempts"), [*((kind, 1) for kind in HOSTILE), *((kind, 2) for kind in TWICE)])
 def test_the_next_episode_starts_clean_whatever_an_agent_does(
     tmp_path: Path, schedule: str, kind: str, attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,6 +286,14 @@ def test_a_run_goes_on_where_it_was_stopped_and_equal_seeds_give_equal_bytes(tmp
     play(tmp_path / "stopped", schedule, *agents, episodes=4, attempts=3, resume=True)
     for name in ("run.json", "episodes.jsonl", "episodes.sha256", "traces/newest-0.jsonl.gz"):
         assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes(), name
+
+
+def test_lines_that_no_run_has_written_are_refused(tmp_path: Path, schedule: str) -> None:
+    play(tmp_path / "run", schedule, script("true $1"), episodes=1)
+    with open(log_of(tmp_path / "run", "mine"), "a", encoding="utf-8") as file:
+        file.write("{torn\n")
+    with pytest.raises(ExperimentError, match=re.escape("mine.jsonl: holds what no run has written")):
+        play(tmp_path / "run", schedule, script("true $1"), episodes=1, resume=True)
 
 
 def test_the_command_line(

@@ -199,6 +199,13 @@ def test_the_callers_frames_hold_no_expected_value() -> None:
     assert any("ValueError: (True, False)" in one for one in result.problems), result.problems
 
 
+def test_a_log_is_text_whatever_the_code_raises() -> None:
+    project, issue = begin("add")
+    code = f"def {issue.rule.name}(*values):\n    raise ValueError(chr(0xD800))\n"
+    log = check(with_code(project, issue, code, instead=True), project, issue).log
+    assert "ValueError: ?" in log.encode().decode()
+
+
 def test_tests_count_for_nothing() -> None:
     project, issue = begin("change")
     passing = "import unittest\n\nclass TestAll(unittest.TestCase):\n    def test_all(self):\n        pass\n"
