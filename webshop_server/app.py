@@ -134,7 +134,15 @@ def create_app(config: Config | None = None) -> Flask:
     )
     app.extensions["webshop_photos"] = PhotoSource(config.image_dir, config.remote_images)
     app.json.ensure_ascii = False  # type: ignore[attr-defined]
-    app.extensions["webshop"] = _make_store(shop, config)
+    limits: dict[str, Any] = {
+        "limit": config.max_sessions,
+        "client_limit": config.max_client_sessions,
+        "idle_seconds": config.idle_seconds,
+        "seed": config.seed,
+    }
+    app.extensions["webshop"] = (
+        SessionStore(shop, **limits) if config.state is None else SharedSessionStore(shop, config.state, **limits)
+    )
     app.extensions["webshop_hosts"] = HostRule(config.allow_hosts)
     app.extensions["webshop_log"] = SessionLog(config.log_dir) if config.log_dir is not None else None
     if config.admin_token is not None:
@@ -155,16 +163,6 @@ def _noun_rule(config: Config) -> NounRule:
     if not config.compat:
         return extract_nouns
     return load_tagger(config.spacy_model) if config.spacy_model is not None else count_nouns
-
-
-def _make_store(shop: Shop, config: Config) -> SessionStore:
-    options: dict[str, Any] = {
-        "limit": config.max_sessions,
-        "client_limit": config.max_client_sessions,
-        "idle_seconds": config.idle_seconds,
-        "seed": config.seed,
-    }
-    return SessionStore(shop, **options) if config.state is None else SharedSessionStore(shop, config.state, **options)
 
 
 def _inventory(config: Config) -> Inventory:

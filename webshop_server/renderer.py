@@ -112,7 +112,7 @@ def _template(name: str) -> Template:
         lstrip_blocks=True,
     )
     # Filters, since Jinja2 calls functions of the context much more slowly.
-    environment.filters["path"] = _build_marked_path
+    environment.filters["path"] = lambda target: build_path(target, _SESSION_MARK)
     environment.filters["picture"] = build_image_path
     environment.filters["name"] = name_page
     environment.globals["labels"] = LABELS
@@ -137,10 +137,6 @@ def name_page(page: PageModel) -> str:
     return next((element.text for element in page.elements if element.kind == "title"), "Page")
 
 
-def _build_marked_path(target: PageUrl) -> str:
-    return build_path(target, _SESSION_MARK)
-
-
 def render_html(page: PageModel, template: str = "page.html") -> str:
     """Return the document of a page.
 
@@ -160,18 +156,14 @@ def render_html(page: PageModel, template: str = "page.html") -> str:
     for section in page.sections:
         if section.kind == "instruction":
             task = task or next((element.text for element in section.elements if element.name == "instruction"), "")
-            section = _with_mark(section, task)
+            if task:
+                marked = (one._replace(text=_TASK_MARK) if one.text == task else one for one in section.elements)
+                section = section._replace(elements=tuple(marked))
         sections.append(section)
     from markupsafe import escape  # which Jinja2 escapes with
 
     document = _render(template, page.url, tuple(sections), page.charset, page.theme)
     return document.replace(_SESSION_MARK, quote(page.session_id, safe="")).replace(_TASK_MARK, escape(page.fit(task)))
-
-
-def _with_mark(section: PageSection, task: str) -> PageSection:
-    """Return a section with a mark in the place of the task."""
-    elements = (element._replace(text=_TASK_MARK) if element.text == task else element for element in section.elements)
-    return section._replace(elements=tuple(elements)) if task else section
 
 
 @lru_cache(maxsize=_CACHED_DOCUMENTS)

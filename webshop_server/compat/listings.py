@@ -19,8 +19,6 @@ from webshop_server.goals import Goal, resolve_price
 from webshop_server.importer import import_products
 from webshop_server.inventory import Inventory
 from webshop_server.page_builder import format_price
-from webshop_server.product import Product
-from webshop_server.settings import Settings
 from webshop_server.shop import Shop
 
 
@@ -34,43 +32,39 @@ class Listings(Mapping[str, "dict[str, Any]"]):
         product = self._shop.inventory.catalogue.product(asin)
         if product is None:
             raise KeyError(asin)
-        return _describe_product(product, self._shop.settings)
+        return {
+            "asin": product.asin,
+            "name": product.title,
+            "Title": product.title,
+            "Description": product.description,
+            "BulletPoints": list(product.bullets),
+            "Rating": product.rating or "N.A.",
+            "Reviews": [review._asdict() for review in product.reviews],
+            "Attributes": list(product.attributes),
+            "Price": format_price(product, self._shop.settings),
+            "pricing": list(product.prices) or [resolve_price(product, 0)],
+            "options": {option.name: list(option.values) for option in product.options},
+            "customization_options": {option.name: list(option.values) for option in product.options},
+            "category": product.category,
+            "query": product.query,
+            "product_category": product.product_category,
+            "instruction_text": product.synthetic.text if product.synthetic else None,
+            "instruction_attributes": list(product.synthetic.attributes) if product.synthetic else None,
+            "instructions": [
+                {
+                    "instruction": instruction.text,
+                    "instruction_attributes": list(instruction.attributes),
+                    "instruction_options": list(instruction.options),
+                }
+                for instruction in product.human
+            ],
+        }
 
     def __iter__(self) -> Iterator[str]:
         return (product.asin for product in self._shop.inventory.catalogue)
 
     def __len__(self) -> int:
         return len(self._shop.inventory)
-
-
-def _describe_product(product: Product, settings: Settings) -> dict[str, Any]:
-    return {
-        "asin": product.asin,
-        "name": product.title,
-        "Title": product.title,
-        "Description": product.description,
-        "BulletPoints": list(product.bullets),
-        "Rating": product.rating or "N.A.",
-        "Reviews": [review._asdict() for review in product.reviews],
-        "Attributes": list(product.attributes),
-        "Price": format_price(product, settings),
-        "pricing": list(product.prices) or [resolve_price(product, 0)],
-        "options": {option.name: list(option.values) for option in product.options},
-        "customization_options": {option.name: list(option.values) for option in product.options},
-        "category": product.category,
-        "query": product.query,
-        "product_category": product.product_category,
-        "instruction_text": product.synthetic.text if product.synthetic else None,
-        "instruction_attributes": list(product.synthetic.attributes) if product.synthetic else None,
-        "instructions": [
-            {
-                "instruction": instruction.text,
-                "instruction_attributes": list(instruction.attributes),
-                "instruction_options": list(instruction.options),
-            }
-            for instruction in product.human
-        ],
-    }
 
 
 def describe_goal(goal: Goal, kind: str) -> dict[str, Any]:
