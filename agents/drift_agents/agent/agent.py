@@ -216,7 +216,10 @@ class Agent:
         """Decide, and decide again as long as the verifier realigns memory about the chosen action."""
         checks: list[Verdict] = []
         while True:
-            render = self._renderer(environment, task, state, actions, experiences)
+            length, doubt = history_length(self.policy), self.doubt_since
+            render = StepRenderer(
+                self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, length, environment
+            )
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
             check_decision(self.controller, decision)
             action, is_valid = _read_action(decision.reply.text, actions)
@@ -234,14 +237,6 @@ class Agent:
             if len(checks) >= MOST_CHECKS:
                 rule = f"a verdict without `realigned` after at most {MOST_CHECKS} with it"
                 raise refuse_result("verifier", self.verifier, "consider", rule, verdict)
-
-    def _renderer(
-        self, environment: str, task: str, state: str, actions: list[str], experiences: Sequence[Experience]
-    ) -> StepRenderer:
-        length, doubt = history_length(self.policy), self.doubt_since
-        return StepRenderer(
-            self._prompts, self.memory, task, state, actions, self.clock, experiences, doubt, length, environment
-        )
 
     def _learn(self, experience: Experience, prefix: Sequence[str]) -> Verdict:
         """Pass an experience to the matching rule, to memory and to the verifier, which writes it."""

@@ -140,19 +140,14 @@ def gather_evidence(manifest: Mapping[str, Any], rows: Iterable[Mapping[str, Any
     evidence = EvidenceTable(
         str(manifest.get("versions", {}).get("drift-envs", "")),
         about,
-        _describe_players(manifest["players"]),
+        {
+            tuple(one[axis] for axis in AXES): {"reference": one["reference"], "supervision": one["supervision"]}
+            for one in sorted(manifest["players"], key=lambda one: SUPERVISION.index(one["supervision"]))
+        },
         cells,
         frame[list(EPISODE)],
     )
     return evidence.select(np.ones(len(cells), bool))
-
-
-def _describe_players(entries: Sequence[Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
-    found: dict[Key, dict[str, Any]] = {}
-    for entry in sorted(entries, key=lambda entry: SUPERVISION.index(entry["supervision"])):
-        key = tuple(entry[axis] for axis in AXES)
-        found[key] = {"reference": entry["reference"], "supervision": entry["supervision"]}
-    return found
 
 
 def read_evidence(sources: Sequence[Path]) -> EvidenceTable:

@@ -109,7 +109,11 @@ def write_report(folder: Path, console: Console | None = None, *, full: bool = F
         refusal = str(error)  # what is printed needs no file
     if console is not None:
         if full:
-            _print_sections(console, report)
+            for section in report.sections:
+                console.print(Text(f"\n{section.subject} ({section.about})", style="bold underline"))
+                for table in section.tables:
+                    print_table(console, table)
+            print_table(console, tabulate_cells(report.cells))
         title, headline = Text(str(manifest["name"]), style="bold underline"), "\n".join((*report.headline, ""))
         more = "" if full else "intervals, costs and verification (--full prints them), "
         last = f"As Markdown, with {more}the configuration and how to read it:"
@@ -124,14 +128,6 @@ def write_report(folder: Path, console: Console | None = None, *, full: bool = F
         if refusal is None:
             console.print(f"{folder}/{REPORT}", soft_wrap=True)  # a path is copied: it stays in one line
     return path
-
-
-def _print_sections(console: Console, report: Report) -> None:
-    for section in report.sections:
-        console.print(Text(f"\n{section.subject} ({section.about})", style="bold underline"))
-        for table in section.tables:
-            print_table(console, table)
-    print_table(console, tabulate_cells(report.cells))
 
 
 def _print_overview(console: Console, table: Table, room: int) -> None:

@@ -88,7 +88,11 @@ def import_lines(
         ExperimentError: if a line, the run or the folder cannot be used; the message names the line.
         ScheduleError: if the schedule cannot be used.
     """
-    _check_name(name)
+    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME or "(" in name:
+        raise ExperimentError(
+            f"`name` should be a name of at most {_LONGEST_NAME} characters in one line, without parentheses. "
+            f"Received {name!r}"
+        )
     _check_folder(out, beside, fresh)
     manifest, rows = _read_beside(beside)
     played_names = [_key(player[axis]) for player in manifest["players"] for axis in ("memory", "verifier", "policy")]
@@ -160,14 +164,6 @@ def _key(label: str) -> str:
 
 
 _NO_MEMORY = ("none", "nomemory")
-
-
-def _check_name(name: str) -> None:
-    if not name.strip() or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME or "(" in name:
-        raise ExperimentError(
-            f"`name` should be a name of at most {_LONGEST_NAME} characters in one line, without parentheses. "
-            f"Received {name!r}"
-        )
 
 
 def _read_beside(folder: Path | None) -> tuple[dict[str, Any], Sequence[Mapping[str, Any]]]:

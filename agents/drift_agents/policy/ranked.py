@@ -205,19 +205,7 @@ class FactsRenderer:
             ArgumentError: if the template has a placeholder without a value.
         """
         filled = {**values, **self._fields()}
-        system = self.template.fill("system", filled)
-        user = self.template.fill("user", {**filled, **self._blocks(), "example": example})
-        return [Message("system", system), Message("user", user)]
-
-    def _fields(self) -> dict[str, str]:
-        """Placeholders of the environment's words."""
-        view = self.view
-        fields = {"meanings": _meanings(view.task), "now": str(view.step), "task": self.facts.goal(view.task)}
-        return fields | dict(self.facts.state_fields(view.state))
-
-    def _blocks(self) -> dict[str, str]:
-        """Each block by its placeholder; an empty text where there is nothing to show."""
-        return {
+        blocks = {  # an empty text where there is nothing to show
             "lessons": self._lessons(),
             "elsewhere": self._elsewhere(),
             "doubt": self._doubt(),
@@ -228,6 +216,15 @@ class FactsRenderer:
             "below": self._below(),
             "shut": self._shut(),
         }
+        system = self.template.fill("system", filled)
+        user = self.template.fill("user", {**filled, **blocks, "example": example})
+        return [Message("system", system), Message("user", user)]
+
+    def _fields(self) -> dict[str, str]:
+        """Placeholders of the environment's words."""
+        view = self.view
+        fields = {"meanings": _meanings(view.task), "now": str(view.step), "task": self.facts.goal(view.task)}
+        return fields | dict(self.facts.state_fields(view.state))
 
     def _elsewhere(self) -> str:
         """All of it, or the steps that ended an episode: dangers and goals."""
@@ -254,6 +251,7 @@ class FactsRenderer:
         others = [one for one in self.view.here if one.action == item.action and one.outcome != item.outcome]
         others = [one for one in others if one.state == item.state]
         newer = "newer ones among them" if any(one.last > item.last for one in others) else "all of them older"
+        visited = self.template.fill("visited", {"count": str(item.visits)}) if item.visits else ""
         return {
             "action": item.action,
             "action_words": self._name(item.action),
@@ -262,7 +260,7 @@ class FactsRenderer:
             "evidence": self._evidence(item),
             "contradicted": _joined(self.template.fill("contradicted", {"newer": newer})) if others else "",
             "estimate": self._estimate(item),
-            "visited": self._visited(item),
+            "visited": _joined(visited) if visited else "",
         }
 
     def _outcome(self, item: Recollection) -> str:
@@ -295,9 +293,6 @@ class FactsRenderer:
         # Zero would read as if memory knew that nothing can be reached.
         words = {"score_ahead": f"{score:g}" if score else "none known", "steps_ahead": steps}
         return _joined(self.template.fill("estimate", words))
-
-    def _visited(self, item: Recollection) -> str:
-        return _joined(self.template.fill("visited", {"count": str(item.visits)})) if item.visits else ""
 
     def _untried(self) -> str:
         known = {item.action for item in self.view.here}

@@ -136,7 +136,9 @@ class ReplayProber:
         """One replay, from the twin's position or from a reset; appends to `found`, returns the cost."""
         position, resets = self._position, 0
         if position is None or not self._is_worth_continuing(position, target):
-            position, resets = self._reset(), 1
+            observation, info = self._twin.reset()
+            check_text_env(observation, info)
+            position, resets = TwinPosition(str(observation), (), str(observation)), 1
         self._position = None  # set again if the next replay can continue
         cost, fruitless, arrived = ProbeCost(resets=resets), 0, False
         plan: list[tuple[str, str]] = []
@@ -162,11 +164,6 @@ class ReplayProber:
         if arrived:
             self._position = position
         return cost
-
-    def _reset(self) -> TwinPosition:
-        observation, info = self._twin.reset()
-        check_text_env(observation, info)
-        return TwinPosition(str(observation), (), str(observation))
 
     def _choose_action(
         self, position: TwinPosition, target: ProbeTarget, plan: list[tuple[str, str]], arrived: bool

@@ -173,7 +173,10 @@ def gather(folder: Path) -> InspectData:
     chunks: list[Path] = []
     cells: list[dict[str, Any]] = []
     references = {(one["schedule"], *Player.of(one)): one.get("reference") for one in manifest["players"]}
-    for who, rows in _by_cell(lines).items():
+    by_cell: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for row in lines:
+        by_cell.setdefault(tuple(row[field] for field in _WHO), []).append(row)
+    for who, rows in by_cell.items():
         cell: dict[str, Any] = dict(zip(_WHO, who, strict=True))
         cell["reference"] = references.get(who[1:7])
         cell["chunk"], cell["kept"] = None, "none"
@@ -197,13 +200,6 @@ def gather(folder: Path) -> InspectData:
         "probing": FAMILY_COLOURS["probing"],
     }
     return InspectData(index, tuple(chunks), manifest, lines)
-
-
-def _by_cell(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        found.setdefault(tuple(row[field] for field in _WHO), []).append(row)
-    return found
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -218,7 +218,8 @@ class _RoomDecision:
             step = self._act_on(target)
             if step is not None:
                 return step
-        step = self._explore() if explores else None
+        # The nearest cell that was never seen.
+        step = self._first(lambda pose: cell_ahead(*pose) not in self.known.cells) if explores else None
         return step or self._fetch_key()
 
     def _targets(self) -> list[Place]:
@@ -317,10 +318,6 @@ class _RoomDecision:
         if step is not None:
             return step
         return "drop" if cells.get(self.shown.ahead) == NOTHING else pick(("left", "right"), self.rng)
-
-    def _explore(self) -> str | None:
-        """The next step to the nearest cell that was never seen."""
-        return self._first(lambda pose: cell_ahead(*pose) not in self.known.cells)
 
     # Ways over the map.
 

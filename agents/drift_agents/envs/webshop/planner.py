@@ -212,7 +212,13 @@ class _ShopDecision:
         """The value of a listing: above 1 if a purchase scored well, below 0 if it cannot be bought."""
         if self._is_sold_out(listing):
             return -1.0
-        paid = self._own_purchases(listing)
+        paid = [  # for this task at this price
+            (purchase, belief)
+            for purchase, belief in self.knowledge.purchases.items()
+            if purchase.asin == listing.asin
+            and purchase.instruction == self.page.instruction
+            and purchase.price in ("", listing.price)
+        ]
         best = max((belief.value for purchase, belief in paid if not self._has_wrong_color(purchase)), default=0.0)
         if best >= SATISFIED:
             return 1 + best
@@ -239,16 +245,6 @@ class _ShopDecision:
         """Whether a title has more than a third of the words."""
         words = self.instruction.words
         return 3 * len(words & stems(listing.title)) > len(words)
-
-    def _own_purchases(self, listing: Listing) -> list[tuple[RecalledPurchase, DatedValue]]:
-        """The purchases of a listing for this task at this price."""
-        return [
-            (purchase, belief)
-            for purchase, belief in self.knowledge.purchases.items()
-            if purchase.asin == listing.asin
-            and purchase.instruction == self.page.instruction
-            and purchase.price in ("", listing.price)
-        ]
 
     def _shortfall(self, listing: Listing, article: Article) -> float:
         """The number of missing words and choices; a word that may be on an unread page counts `UNREAD_WORD`."""
