@@ -214,7 +214,10 @@ class AttributePath:
                 try:
                     found = getattr(found, step)
                 except AttributeError:
-                    similar = _similar(found, step)
+                    import difflib
+
+                    close = difflib.get_close_matches(step, [one for one in dir(found) if not one.startswith("__")], 1)
+                    similar = f". Did you mean `{close[0]}`?" if close else ""
                     raise KnobError(f"{type(env).__name__} has no attribute `{self.text}`{similar}") from None
                 except Exception as error:  # of a property of the environment
                     kind = type(error).__name__
@@ -274,10 +277,3 @@ def _like(old: Any, value: Any) -> Any:
 def round_numbers(value: Any) -> Any:
     """A number or nested tuple of numbers, rounded to integers, halves to even."""
     return tuple(map(round_numbers, value)) if isinstance(value, tuple) else round(value)
-
-
-def _similar(place: Any, name: str) -> str:
-    import difflib
-
-    close = difflib.get_close_matches(name, [one for one in dir(place) if not one.startswith("__")], n=1)
-    return f". Did you mean `{close[0]}`?" if close else ""

@@ -205,7 +205,10 @@ class KnobPool:
         """The cursor of a tick of the shared timeline."""
         first = tick - tick % self._width if self.is_dense else tick
         if first not in self._rows:
-            row = self._new_row()
+            # A row without a cursor in it, or an additional one.
+            used = set(np.unique(self.cursor // self._stride).tolist())
+            self._rows = {first: row for first, row in self._rows.items() if row in used}
+            row = next(row for row in range(len(self._ticks) + 1) if row not in used)
             timeline = self.timeline(0)
             if self.is_dense:
                 ticks = np.arange(first, first + self._width)
@@ -221,12 +224,6 @@ class KnobPool:
         self.cursor[indices] = cursor
         for name, values in self._flat.items():
             self.columns[name][indices] = values[cursor]
-
-    def _new_row(self) -> int:
-        """A row without a cursor in it, or an additional one."""
-        used = set(np.unique(self.cursor // self._stride).tolist())
-        self._rows = {first: row for first, row in self._rows.items() if row in used}
-        return next(row for row in range(len(self._ticks) + 1) if row not in used)
 
     def _fill(self, row: int, changes: ChangePoints) -> None:
         """Write a stretch of a timeline into a row."""

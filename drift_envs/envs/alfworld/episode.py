@@ -84,7 +84,8 @@ def read_move(layout: Layout, old: Layout, move: Move) -> Move | None:
         move: the command.
     """
     words, name = old.verbs.get(move.command, move.command), move.place
-    mine = {layout.verbs.get(one, one): one for one in _SHAPES[_shape(move)]}
+    shape = "thing" if move.place == NOWHERE else "place" if move.thing == NOWHERE else "both"
+    mine = {layout.verbs.get(one, one): one for one in _SHAPES[shape]}
     if words not in mine:
         return None
     if name != NOWHERE:
@@ -100,10 +101,6 @@ _SHAPES = {
     "thing": ("use",),
     "both": ("take from", "move to", "heat with", "cool with", "clean with"),
 }
-
-
-def _shape(move: Move) -> str:
-    return "thing" if move.place == NOWHERE else "place" if move.thing == NOWHERE else "both"
 
 
 def apply(layout: Layout, facts: RoomFacts, move: Move | None) -> RoomFacts | None:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from drift_envs.envs.repository.conventions import ERRORS, IMPLICIT, ROUNDINGS, Style, find_word, permute
+from drift_envs.envs.repository.conventions import ERRORS, IMPLICIT, ROUNDINGS, find_word, permute
 from drift_envs.envs.repository.issues import Issue
 from drift_envs.envs.repository.project import ChargeCall, ChargeRule, Project
 from drift_envs.envs.repository.sandbox import SECONDS
@@ -113,7 +113,7 @@ def _check(submission: tuple[tuple[str, str], ...], project: Project, issue: Iss
         return CheckResult(False, (problem,))
     problems = list(_check_fragment(files, project, issue))
     expectations = tuple(_expect(project, issue))
-    calls = tuple(_Probe(one.target, one.arguments) for one in expectations)
+    calls = tuple((one.target, one.arguments) for one in expectations)
     files, problem = _set_settings(files, project)
     if problem is not None:
         return CheckResult(False, (*problems, problem))
@@ -170,13 +170,6 @@ def _set_settings(files: Mapping[str, str], project: Project) -> tuple[dict[str,
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         return dict(files), f"settings.json cannot be read: {type(error).__name__}"
     return {**files, "settings.json": json.dumps({**settings, word: changed}, indent=2)}, None
-
-
-class _Probe(NamedTuple):
-    """What the process calls."""
-
-    target: tuple[str, ...]
-    arguments: tuple[tuple[str, str], ...] | None
 
 
 class _Expectation(NamedTuple):
@@ -262,12 +255,9 @@ def _expect_call(project: Project, rule: ChargeRule, call: ChargeCall, target: t
     if value is None:
         error = find_word(project.number, "error", rule.style.error).title()
         return _Expectation(target, arguments, shown, rule.name, error=error)
-    text = str(int(value)) if _is_in_cents(project, rule.style) else str(value)
+    is_in_cents = bool(rule.style.unit) != permute(project.number)[1]
+    text = str(int(value)) if is_in_cents else str(value)
     return _Expectation(target, arguments, shown, rule.name, value=Fraction(value), text=text)
-
-
-def _is_in_cents(project: Project, style: Style) -> bool:
-    return bool(style.unit) != permute(project.number)[1]
 
 
 @lru_cache(maxsize=1024)
@@ -343,9 +333,9 @@ def _report(given: _Expectation) -> dict[str, Any]:
 
 @lru_cache(maxsize=2048)
 def _run(
-    files: tuple[tuple[str, str], ...], plan: tuple[str, str, tuple[str, ...]], calls: tuple[_Probe, ...]
+    files: tuple[tuple[str, str], ...], plan: tuple[str, str, tuple[str, ...]], calls: tuple[tuple[Any, Any], ...]
 ) -> tuple[Any, ...] | str:
-    """What the calls report, or why they report nothing."""
+    """What the calls, each a target and its arguments, report, or why they report nothing."""
     with _Folder(dict(files)) as folder:
         home, package, errors = plan
         given = {"folder": str(folder), "home": home, "package": package, "errors": errors, "calls": calls}

@@ -407,7 +407,12 @@ class GoalSequence:
             if self._order in ("shuffled", "mixed"):
                 self._waiting = [pool[place] for place in self._random.permutation(len(pool))]
             elif self._order == "clustered":
-                self._waiting = self._by_cluster(self._random)
+                self._waiting = [  # one group after the other, each with permutations of its goals
+                    group[place]
+                    for group in self._groups
+                    for _ in range(self._repeats)
+                    for place in self._random.permutation(len(group))
+                ]
         return self._waiting.pop(0)
 
     def _draw_pool(self, count: int, random: np.random.Generator, without: Collection[int] = ()) -> tuple[int, ...]:
@@ -428,12 +433,3 @@ class GoalSequence:
         texts = [f"{goal.product_category} {goal.query} {goal.text}" for goal in goals]
         groups = group_texts(texts, self._clusters, size // self._clusters)
         return tuple(tuple(drawn[place] for place in group) for group in groups)
-
-    def _by_cluster(self, random: np.random.Generator) -> list[int]:
-        """One group after the other, each with `repeats` permutations of its goals."""
-        return [
-            group[place]
-            for group in self._groups
-            for _ in range(self._repeats)
-            for place in random.permutation(len(group))
-        ]
