@@ -44,37 +44,32 @@ _MODES = re.compile(r"def (\w+)\(.*?rounding=\"(\w+)\"", re.DOTALL)
 _TERMS = re.compile(r'Decimal\("([\d.]+)"\) \+ Decimal\("([\d.]+)"\) \* max\(days - (\d+), 0\)')
 
 
-class Edit(NamedTuple):
-    """A call that writes or deletes a file.
+class FileCall(NamedTuple):
+    """A call about a file.
 
     Args:
         call: the call as text.
+        tool: its tool.
         path: of the file.
-        text: the new content, `None` if it is deleted.
+        text: the new content, `None` if it is read or deleted.
+        role: the role of a written file in a change.
+        says: what the content says of conventions.
     """
 
     call: str
+    tool: str
     path: str
     text: str | None
-
-    @property
-    def role(self) -> str:
-        """The role of the file in a change."""
-        return read_text(self.path, self.text)[0]
-
-    @property
-    def says(self) -> Says:
-        """What the content says of conventions."""
-        return read_text(self.path, self.text)[1]
+    role: str
+    says: Says
 
 
 @lru_cache(maxsize=8192)
-def _read_edit(call: str) -> Edit | None:
+def _read_call(call: str) -> FileCall | None:
     try:
         data = json.loads(call)
-        if data["tool"] != "write_file":
-            return None
-        return Edit(call, str(data["arguments"]["path"]), data["arguments"].get("text"))
+        path, text = str(data["arguments"]["path"]), data["arguments"].get("text")
+        return FileCall(call, data["tool"], path, text, *read_text(path, text))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
@@ -151,72 +146,51 @@ class ConventionBeliefs:
         view: the prompt.
         shown: the state.
         conflict: how contradicting evidence is weighed (`drift_agents.prompt.view`).
+
+    Attributes:
+        found: by convention, the value that is believed, and whether it is trusted.
+        refused: conventions with values that are known not to hold.
+        has_refusal: whether memory shows the last submission as refused.
+        has_acceptance: whether memory shows one like it as accepted.
     """
 
     def __init__(self, view: PromptView, shown: ShownRepository, conflict: str) -> None:
-        self._conflict, self._doubt = conflict, view.trusted_since
-        self._holds: dict[str, list[tuple[str, float, int]]] = {}
-        self._accepted: dict[str, list[tuple[str, float, int]]] = {}
-        self._judged: dict[tuple[str, str], list[tuple[bool, float, int]]] = {}
-        self._refused_here: set[tuple[str, str]] = set()
-        self._refused: dict[tuple[str, str], bool] = {}
-        self._found: dict[str, tuple[str | None, bool]] = {}
-        last: Says = {} if shown.submitted is None else read_change(shown.submitted)[0]
+        doubt, last = view.trusted_since, {} if shown.submitted is None else read_change(shown.submitted)[0]
+        self.refused: set[tuple[str, str]] = set()
         self.has_refusal = self.has_acceptance = False
-        """Whether memory shows the last submission as refused, and one like it as accepted."""
-        for item in (*view.elsewhere, *view.here):
-            for one in read_evidence(item):
-                self._add(one, item.support, item.last, shown.number, last)
-            if item.action == SUBMIT:
-                self._compare(item, shown.number, last)
-        for name, value in shown.shows.items():
-            self._add(ConventionEvidence(name, value, True), 1.0, view.step, shown.number, last)
-
-    def _add(self, one: ConventionEvidence, support: float, step: int, issue: int, last: Says) -> None:
-        name, value = one.convention, one.value
-        if one.issue == issue and not one.holds:
-            if last.get(name) != value:  # the last refusal may have another reason
-                self._refused_here.add((name, value))
-            return
-        self._judged.setdefault((name, value), []).append((one.holds, support, step))
-        if one.holds:
-            self._holds.setdefault(name, []).append((value, support, step))
-            if one.issue is not None and step >= self._doubt:
-                self._accepted.setdefault(name, []).append((value, support, step))
-
-    def _compare(self, item: Recollection, issue: int, last: Says) -> None:
-        before, after = read_repository_state(item.state), read_repository_state(item.outcome.state)
-        if before is not None and after is not None and before.says == last:
-            is_accepted = bool(after.answer.get("accepted"))
-            self.has_acceptance |= is_accepted
-            self.has_refusal |= not is_accepted and before.number == issue
-
-    def is_refused(self, name: str, value: str) -> bool:
-        """Whether a value is known not to hold."""
-        key = name, value
-        if key not in self._refused:
-            judged = self._judged.get(key)
-            self._refused[key] = key in self._refused_here
-            if judged and key not in self._refused_here:
-                holds, is_trusted = believe_newer(judged, self._doubt, self._conflict)
-                self._refused[key] = is_trusted and not holds
-        return self._refused[key]
-
-    def find(self, name: str) -> tuple[str | None, bool]:
-        """The value of a convention that is believed, `None` if there is none; and whether it is trusted."""
-        if name not in self._found:
-            refused = {value for value in {one[0] for one in self._holds.get(name, ())} if self.is_refused(name, value)}
-            accepted, seen = (
-                [one for one in known.get(name, ()) if one[0] not in refused] for known in (self._accepted, self._holds)
+        judged: dict[tuple[str, str], list[tuple[bool, float, int]]] = {}
+        holds: dict[str, list[tuple[str, float, int]]] = {}
+        accepted: dict[str, list[tuple[str, float, int]]] = {}
+        items = (*view.elsewhere, *view.here)
+        seen = [(one, item.support, item.last) for item in items for one in read_evidence(item)]
+        seen += [(ConventionEvidence(name, value, True), 1.0, view.step) for name, value in shown.shows.items()]
+        for (name, value, does_hold, issue), support, step in seen:
+            if issue == shown.number and not does_hold:
+                if last.get(name) != value:  # the last refusal may have another reason
+                    self.refused.add((name, value))
+                continue
+            judged.setdefault((name, value), []).append((does_hold, support, step))
+            if does_hold:
+                holds.setdefault(name, []).append((value, support, step))
+                if issue is not None and step >= doubt:
+                    accepted.setdefault(name, []).append((value, support, step))
+        for item in items:
+            before, after = read_repository_state(item.state), read_repository_state(item.outcome.state)
+            if item.action == SUBMIT and before is not None and after is not None and before.says == last:
+                self.has_acceptance |= bool(after.answer.get("accepted"))
+                self.has_refusal |= not after.answer.get("accepted") and before.number == shown.number
+        self.refused |= {key for key, ones in judged.items() if believe_newer(ones, doubt, conflict) == (False, True)}
+        self.found: dict[str, tuple[str, bool]] = {}
+        for name in holds:
+            of_name = (
+                [one for one in ones.get(name, ()) if (name, one[0]) not in self.refused] for ones in (accepted, holds)
             )
-            known = accepted or seen
-            self._found[name] = believe_newer(known, self._doubt, self._conflict) if known else (None, False)
-        return self._found[name]
+            if known := next(filter(None, of_name), None):
+                self.found[name] = believe_newer(known, doubt, conflict)
 
-    def says(self) -> Says:
-        """The believed values."""
-        found = {name: self.find(name)[0] for name in (*EXPLICIT, *IMPLICIT)}
-        return {name: value for name, value in found.items() if value is not None}
+    def is_sure(self) -> bool:
+        """Whether a trusted value of every convention is believed."""
+        return all(self.found.get(name, ("", False))[1] for name in (*EXPLICIT, *IMPLICIT))
 
 
 class RepositoryPlanner(ParsedPlanner[ShownRepository]):
@@ -246,28 +220,24 @@ class RepositoryPlanner(ParsedPlanner[ShownRepository]):
     parse = staticmethod(read_repository_state)
 
     def _choose(self, shown: ShownRepository, view: PromptView, rng: np.random.Generator) -> str:
-        edits = [edit for edit in map(_read_edit, view.actions) if edit is not None]
+        calls = [call for call in map(_read_call, view.actions) if call is not None]
         beliefs = ConventionBeliefs(view, shown, self.conflict)
         wanted = SUBMIT
         is_refused, is_draft = shown.submitted is not None, shown.written != (shown.submitted or {})
         if not (is_refused and not is_draft and beliefs.has_acceptance and not beliefs.has_refusal):
-            needs_look = is_refused or not edits or not _is_sure(beliefs)
-            look = "" if is_draft or not needs_look else _look(shown, view.actions)
+            edits = [call for call in calls if call.tool == "write_file"]
+            reads = {one.path: one.call for one in calls if one.tool == "read_file" and one.path not in shown.written}
+            needs_look = is_refused or not edits or not beliefs.is_sure()
+            look = "" if is_draft or not needs_look else _look(shown, reads)
             wanted = look or _write(shown, edits, beliefs)
         return wanted if wanted in view.actions else pick(view.actions, rng)
 
 
-def _is_sure(beliefs: ConventionBeliefs) -> bool:
-    """Whether a trusted value of every convention is believed."""
-    return all(beliefs.find(name)[1] for name in (*EXPLICIT, *IMPLICIT))
-
-
-def _look(shown: ShownRepository, actions: tuple[str, ...]) -> str:
+def _look(shown: ShownRepository, reads: Mapping[str, str]) -> str:
     """The next read: all paths, the log of changes, the rule that was merged last, and then the document.
 
     After a refusal, in place of the document, what else there is to choose from; empty at the end.
     """
-    reads = {path: call for call in actions if (path := _read_path(call)) is not None and path not in shown.written}
     answer = shown.answer
     if "files" in answer:
         return reads.get(HISTORY, "")
@@ -288,18 +258,9 @@ def _look(shown: ShownRepository, actions: tuple[str, ...]) -> str:
     return "" if path else LIST
 
 
-@lru_cache(maxsize=8192)
-def _read_path(call: str) -> str | None:
-    try:
-        data = json.loads(call)
-        return str(data["arguments"]["path"]) if data["tool"] == "read_file" else None
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return None
-
-
-def _write(shown: ShownRepository, edits: list[Edit], beliefs: ConventionBeliefs) -> str:
+def _write(shown: ShownRepository, edits: list[FileCall], beliefs: ConventionBeliefs) -> str:
     """The next edit of the change that is believed to be right; a submission if all of it is written."""
-    believed, refused = beliefs.says(), dict[str, str]()
+    believed, refused = {name: value for name, (value, _) in beliefs.found.items()}, dict[str, str]()
     if shown.submitted is not None:
         last = read_change(shown.submitted)[0]
         believed |= {name: value for name, value in shown.says.items() if last.get(name) != value}
@@ -309,12 +270,12 @@ def _write(shown: ShownRepository, edits: list[Edit], beliefs: ConventionBeliefs
             if "rounding" in refused and (fitting := _find_rounding(shown, refused["rounding"])):
                 believed["rounding"] = fitting
 
-    def rate(edit: Edit) -> int:
-        good = [believed.get(name) == value for name, value in edit.says.items()]
-        bad = [refused.get(name) == value or beliefs.is_refused(name, value) for name, value in edit.says.items()]
-        return sum(1 if is_good else -2 * is_bad for is_good, is_bad in zip(good, bad, strict=True))
+    bad = beliefs.refused | set(refused.items())
 
-    by_role: dict[str, Edit] = {}
+    def rate(edit: FileCall) -> int:
+        return sum(1 if believed.get(one[0]) == one[1] else -2 * (one in bad) for one in edit.says.items())
+
+    by_role: dict[str, FileCall] = {}
     for edit in sorted(edits, key=rate, reverse=True):
         by_role.setdefault(edit.role, edit)
     for edit in by_role.values():
