@@ -128,15 +128,15 @@ def _make_player(experiment: Experiment, cells: Sequence[Cell]) -> _Player:
     settings, cell = experiment.settings_of(cells[0].schedule), cells[0]
     if settings.episodes is not None:
         return _Player(cells, settings.episodes + count_training(experiment, cell))
-    with closing(_make_env(cell)) as env:
+    with closing(make_limited_env(cell)) as env:
         return _Player(cells, len(plan_episodes(env.timeline, settings)) + count_training(experiment, cell))
 
 
-class _TimeIsUp(Exception):
+class TimeIsUp(Exception):
     """Ends an episode."""
 
 
-class _LimitedEnv(EvaluationWrapper):
+class LimitedEnv(EvaluationWrapper):
     """An environment whose episodes end at a time of the monotonic clock."""
 
     end = float("inf")
@@ -144,12 +144,13 @@ class _LimitedEnv(EvaluationWrapper):
     def step(self, action: Any) -> tuple[str, Any, bool, bool, dict[str, Any]]:
         """Step while there is time."""
         if time.monotonic() >= self.end:
-            raise _TimeIsUp
+            raise TimeIsUp
         return super().step(action)
 
 
-def _make_env(cell: Cell) -> _LimitedEnv:
-    env = _LimitedEnv(make_env(read_schedule(cell.schedule, cell.change)).env)
+def make_limited_env(cell: Cell) -> LimitedEnv:
+    """The environment of a cell, reset with its seed."""
+    env = LimitedEnv(make_env(read_schedule(cell.schedule, cell.change)).env)
     env.env.reset(seed=cell.seed)
     return env
 
@@ -159,7 +160,7 @@ def _play(experiment: Experiment, player: _Player, limit: float, end: float) -> 
     cell = player.cells[len(player.cells) // 2]
     with one_process(), name_failures(cell):
         begin = _now()
-        env = _make_env(cell)
+        env = make_limited_env(cell)
         env.end = end
         marks = [begin]
         try:
@@ -170,7 +171,7 @@ def _play(experiment: Experiment, player: _Player, limit: float, end: float) -> 
                         break
                 else:
                     player.episodes = max(1, len(marks) - 1)
-        except _TimeIsUp:
+        except TimeIsUp:
             pass
     played = len(marks) - 1
     if played > 1:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from drift_agents.cli import playing_time
+from drift_agents.cli import dry_run, playing_time
 from drift_agents.cli.app import main
 from drift_agents.experiment.loader import load_experiment
 
@@ -110,6 +110,43 @@ def test_a_slow_memory_of_ones_own_ends_in_time(
     assert "of 8 were played; the others are counted by the episodes of these" in text
     assert "minutes more if a service of the agents was waited for" in text
     assert time.monotonic() - before < 60, "one of the 8 players alone would take minutes"
+
+
+def test_with_a_model_it_ends_in_time_too_and_says_what_is_slow(
+    mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--model", "any", "--memory", "mine.py:Service,vanilla", "--set", "references=[]", "--seeds", "2"]
+    given += ["--schedules", "house/keys,house/tidy", "--verifier", "none", "--policy", "llm"]
+    monkeypatch.setattr(dry_run, "MOST_SECONDS", 1.0)
+    before = time.monotonic()
+    assert main(["run", "house", *given, "--dry-run"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "After 1 s 0 of 4 agents had played an episode" in text
+    assert "an episode that was cut as if it lasted as long as it may" in text
+    assert "The slowest: house/keys, memory store(Service), " in text
+    assert time.monotonic() - before < 60, "one episode alone would take minutes"
+
+
+def test_with_a_model_agents_that_are_not_reached_are_counted_by_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    agents = {"memory": ["vanilla", "full_transcript"], "verifier": "none", "policy": {"llm": {"model": "any"}}}
+    schedules = ["tools/explicit", "tools/implicit"]
+    experiment = load_experiment("desk", {**CHANGES, "schedules": schedules, "agents": agents, "references": []})
+    whole = dry_run.estimate(experiment)
+    assert [(row.agents, row.played) for row in whole] == [(1, 1)] * 4
+    true_play = dry_run._Samples._play
+
+    def play_once(samples, *arguments):
+        found = true_play(samples, *arguments)
+        samples._end = 0.0
+        return found
+
+    monkeypatch.setattr(dry_run._Samples, "_play", play_once)
+    rows = dry_run.estimate(experiment)
+    assert [row.played for row in rows] == [1, 0, 0, 0]
+    assert [row[:4] for row in rows] == [row[:4] for row in whole]
+    assert rows[0][:8] == whole[0][:8]
+    assert rows[0][4:8] == rows[1][4:8]
+    assert all(row.decisions > 0 and row.most >= row.decisions and row.tokens_in > 0 for row in rows)
 
 
 @pytest.mark.parametrize(
