@@ -90,12 +90,7 @@ def group_lines(name: str, lines: Iterable[Row]) -> Runs:
 
 
 def measure(runs: Runs, name: str) -> Estimate:
-    """A figure with its interval over repositories.
-
-    Args:
-        runs: of an agent.
-        name: one of `MEASURES`.
-    """
+    """A figure of `MEASURES` with its interval over repositories."""
     return estimate(runs.per_instance(MEASURES[name].measure))
 
 

@@ -113,8 +113,9 @@ def _check_coder(
         agents.append(make_reference(one))
     if not agents:
         raise refuse("COMMAND", "should be given after `--`, or `--reference`", "neither")
+    first = None if seed_memory is None else seed_memory.resolve()  # itself it can be a link
     run = CoderRun(
-        tuple(agents), schedule, tuple(range(seeds)), episodes, attempts, time_limit, most_bytes, control, seed_memory
+        tuple(agents), schedule, tuple(range(seeds)), episodes, attempts, time_limit, most_bytes, control, first
     )
     started: set[str] = set()
     with ProgressBars(None, verbosity_of(context)) as bars:

@@ -106,11 +106,7 @@ class CodingAgent(NamedTuple):
 
 
 def make_reference(name: str) -> CodingAgent:
-    """A reference agent.
-
-    Args:
-        name: of its program in `drift_agents/envs/repository/coders/`.
-    """
+    """A reference agent, by the name of its program in `drift_agents/envs/repository/coders/`."""
     program = resources.files("drift_agents.envs") / "repository" / "coders" / f"{name}.py"
     return CodingAgent(name, (sys.executable, "-s", str(program), "{task_file}", "{log_file}"))
 
@@ -120,7 +116,7 @@ def find_program(command: Sequence[str], wrap: Sequence[str] = ()) -> tuple[str,
 
     Args:
         command: the command.
-        wrap: the words before it; where there are some, the command's program may exist in a container alone.
+        wrap: the words before it: with them the command's program may exist in a container alone.
 
     Raises:
         ExperimentError: if there is no such program.
@@ -172,10 +168,12 @@ class CoderRun:
             if names.count(agent.name) > 1:
                 raise ExperimentError(f"`name` of an agent should be that of no other one. Received {agent.name!r}")
         if self.seed_memory is not None:
-            foreign = [file.path for file in walk(self.seed_memory) if not self.agents[0].keeps(file.path)]
-            if not self.seed_memory.is_dir() or foreign:
+            kept = {file.path for file in walk(self.seed_memory) if self.agents[0].keeps(file.path)}
+            there = [one for one in sorted(self.seed_memory.rglob("*")) if one.is_symlink() or not one.is_dir()]
+            foreign = [path for one in there if (path := str(one.relative_to(self.seed_memory))) not in kept]
+            if foreign or not self.seed_memory.is_dir():
                 raise ExperimentError(
-                    f"{self.seed_memory}: should be a folder of files that --keep names. "
+                    f"{self.seed_memory}: should be a folder of files that --keep names, and no links. "
                     f"Received {foreign[0] if foreign else 'no folder'}"
                 )
 

@@ -83,12 +83,12 @@ def measure_size(folders: Sequence[Path], most: int) -> int:
 
 
 def read_files(folder: Path, is_wanted: Callable[[str], bool], most: int, ending: str = "") -> dict[str, str]:
-    """The texts of a folder's files by path, as far as they have so many bytes together.
+    """The texts of a folder's files by path, those whose names have an ending.
 
     Args:
-        folder: the folder.
+        folder: as `walk` takes it.
         is_wanted: as `walk` takes it.
-        most: bytes; a file that would exceed them is left out.
+        most: bytes, all texts together; a file that would exceed them is left out.
         ending: of the names.
     """
     found: dict[str, str] = {}

@@ -50,12 +50,7 @@ def git(*words: str, folder: Path, stdin: bytes = b"") -> str:
 
 
 def make_repository(path: Path, commits: Sequence[ProjectCommit]) -> None:
-    """Write a bare repository with these commits on one branch.
-
-    Args:
-        path: the new folder.
-        commits: from the first one on.
-    """
+    """Write a bare repository with these commits on one branch into a new folder."""
     path.mkdir(parents=True)
     git("init", "--quiet", "--bare", "-b", BRANCH, ".", folder=path)
     stream = []

@@ -74,11 +74,7 @@ class CoderLifetime:
         self._place = CoderPlace(run, agent, str(self._steps.resolve()), self._world.name)
 
     def play(self, advance: Callable[[], None]) -> None:
-        """Play the episodes that are not done yet.
-
-        Args:
-            advance: called after each episode, also for those that were done before.
-        """
+        """Play the episodes that are not done yet; `advance` is called after each, also those done before."""
         done = self._open()
         try:
             for episode in range(self._run.episodes):
@@ -184,12 +180,7 @@ def _read_whole_lines(path: Path) -> list[str]:
 
 
 def write_task(issue: str, keep: Sequence[str]) -> str:
-    """What an agent is told.
-
-    Args:
-        issue: in words.
-        keep: names of what stays.
-    """
+    """What an agent is told: the issue, and the names of what stays."""
     keeps = _KEEPS.format(", ".join(keep)) if keep else ""
     return _TASK.format(issue=issue, keeps=keeps).strip() + "\n"
 

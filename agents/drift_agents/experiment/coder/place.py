@@ -50,12 +50,7 @@ class CoderPlace:
         self._tmp, self._told = self._root / "tmp", self._root / "episode"
 
     def prepare(self, repository: Path, memory: Path) -> None:
-        """Make everything anew: the clone, and what was kept.
-
-        Args:
-            repository: of the maintainers.
-            memory: the folder with what was kept, see `keep`.
-        """
+        """Make everything anew: a clone of the maintainers' repository, and what `keep` has stored in a folder."""
         self._repository, self._memory = repository, memory
         self.remove()
         self._restore()

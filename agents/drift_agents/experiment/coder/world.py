@@ -58,11 +58,7 @@ class CoderWorld:
         return f"Issue #{self._repository.task.id}: {self._repository.task.text}"
 
     def begin(self, episode: int) -> None:
-        """Begin the next episode: the right change of the last one is merged.
-
-        Args:
-            episode: its number, one more than that of the last one.
-        """
+        """Begin the episode after the last one, whose right change is merged."""
         self._env.reset(seed=None if episode else self.seed)
         self._episode, life, issue = episode, self._repository.lifetime, self._repository.task
         self.knobs: dict[str, Any] = dict(self._env.get_wrapper_attr("knobs_at")(episode))

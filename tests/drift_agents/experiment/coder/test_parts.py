@@ -44,6 +44,7 @@ from drift_envs.schedule.loader import load_schedule
         (["--time-limit", "nan", "--", "true"], "`time_limit` should be above 0. Received nan"),
         (["--keep", "*", "--", "true"], "Received '*'"),
         (["--seed-memory", "file", "--", "true"], "file: should be a folder of files that --keep names"),
+        (["--seed-memory", "notes", "--", "true"], "Received AGENTS.md"),
         (["--seed-memory", ".", "--episodes", "0", "--", "true"], "0 is not in the range"),
         (["--schedule", "repository/nothing", "--", "true"], "repository/nothing"),
         (["--schedule", "frozen_lake/explicit", "--", "true"], "should be a schedule of DriftRepository-v0"),
@@ -57,12 +58,15 @@ def test_wrong_usage_is_one_line(
     message: str,
 ) -> None:
     (tmp_path / "file").write_text("")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/CLAUDE.md").write_text("")
+    (tmp_path / "notes/AGENTS.md").symlink_to("CLAUDE.md")
     monkeypatch.chdir(tmp_path)
     assert main(["check-coder", *words]) in (1, 2)
     error = capsys.readouterr().err
     assert message in " ".join(error.replace("\u2502", "").split())
     assert "Traceback" not in error
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "notes"]
 
 
 def test_files_of_the_users_folder_are_found_from_the_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
