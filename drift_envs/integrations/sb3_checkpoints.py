@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from drift_envs.checks import check_integer
 from drift_envs.errors import ArgumentError, DriftWarning, needs_extra
 from drift_envs.vector.progress import is_at_beginning, restore_progress, save_progress
-from drift_envs.wrappers.plain_data import from_plain, to_plain
+from drift_envs.wrappers.plain_data import digest, from_plain, to_plain
 
 with needs_extra("stable_baselines3", "rl"):
     import torch
@@ -81,12 +82,13 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
     buffer need `save_replay_buffer=True`; it is loaded too.
 
     Args:
-        save_freq: calls of `step` from one checkpoint to the next, as in Stable-Baselines3.
+        save_freq: calls of `step` from one checkpoint to the next, at least 1, as in Stable-Baselines3.
         save_path: the folder, one for each training.
         **arguments: those of Stable-Baselines3's `CheckpointCallback`.
 
     Raises:
-        ArgumentError: when training begins, if the checkpoint is of another schedule or number of copies, or damaged.
+        ArgumentError: if `save_freq` is no whole number of at least 1, or `save_path` no folder; when training begins,
+            if the environments do not drift, or the checkpoint is of another schedule or number of copies, or damaged.
 
     Warns:
         DriftWarning: when training begins, if the model has trained, its environment is at tick 0, and there is no
@@ -110,6 +112,11 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
     """
 
     def __init__(self, save_freq: int, save_path: str | os.PathLike[str], **arguments: Any) -> None:
+        check_integer("save_freq", save_freq, 1)
+        if not isinstance(save_path, (str, os.PathLike)) or not os.fspath(save_path):
+            raise ArgumentError(f"`save_path` should be the path of a folder. Received {save_path!r}")
+        if Path(save_path).exists() and not Path(save_path).is_dir():
+            raise ArgumentError(f"`save_path` should be a folder. Received the file {os.fspath(save_path)!r}")
         super().__init__(save_freq, os.fspath(save_path), **arguments)
         self._saved_at = 0
 
@@ -124,6 +131,14 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
     def _path(self, kind: str, ending: str) -> Path:
         return Path(self.save_path) / f"{self.name_prefix}_{kind}{self.model.num_timesteps}_steps.{ending}"
 
+    def _init_callback(self) -> None:
+        super()._init_callback()
+        if not all(self.training_env.env_method("has_wrapper_attr", "drift_state")):
+            raise ArgumentError(
+                "the training environments should each have a `DriftWrapper` inside, whose time is stored; without "
+                "drifts use Stable-Baselines3's own `CheckpointCallback`"
+            )
+
     def _on_training_start(self) -> None:
         model = self.model
         self._saved_at = model.num_timesteps
@@ -135,7 +150,9 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
             return
         try:
             self._restore(json.loads(path.read_text("utf-8")))
-        except (AttributeError, LookupError, TypeError, json.JSONDecodeError) as error:
+        except ArgumentError as error:
+            raise ArgumentError(f"`{path}`: {error}") from error
+        except (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:
             raise ArgumentError(
                 f"`{path}` should be what `CheckpointCallback` wrote: {type(error).__name__}: {error}"
             ) from error
@@ -144,6 +161,17 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
         model: Any = self.model
         if saved["format"] != FORMAT:
             raise ArgumentError(f"a progress file should be of the format {FORMAT!r}. Received {saved['format']!r}")
+        found = digest({name: value for name, value in saved.items() if name != "digest"})
+        if found != saved["digest"]:
+            raise ArgumentError(
+                f"a progress file should have the digest {saved['digest']!r}. Received data of the digest {found!r}: "
+                "it was changed"
+            )
+        if saved["steps"] != model.num_timesteps:
+            raise ArgumentError(
+                f"a progress file should be of a model that has trained for {model.num_timesteps} steps. Received that "
+                f"of one after {saved['steps']}"
+            )
         restored = restore_progress(self.training_env, saved["env"])
         if restored.is_next:
             model._last_obs = restored.observation
@@ -187,6 +215,7 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
         actions = getattr(model.action_space, "_np_random", None)
         saved = {
             "format": FORMAT,
+            "steps": model.num_timesteps,
             "env": save_progress(self.training_env),
             "model": {name: to_plain(getattr(model, name), name, copies=True) for name in _LAST},
             "actions": None if actions is None else to_plain(actions),
@@ -194,7 +223,7 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
         }
         path = self._path("progress_", "json")
         partial = path.with_suffix(".partial")
-        partial.write_text(json.dumps(saved), "utf-8")
+        partial.write_text(json.dumps({**saved, "digest": digest(saved)}), "utf-8")
         partial.replace(path)
         if self.verbose >= 2:
             print(f"Saving checkpoint to {self._path('', 'zip')}")

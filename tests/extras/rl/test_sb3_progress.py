@@ -227,6 +227,46 @@ def test_wrong_checkpoints_are_refused(tmp_path: Path) -> None:
     assert checkpoints.last() == str(tmp_path / "rl_model_64_steps.zip")
 
 
+@pytest.mark.parametrize("freq", [0, -1, 1.5, True, "8", None])
+def test_another_frequency_is_refused(freq: Any, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="`save_freq` should be a whole number, at least 1"):
+        CheckpointCallback(freq, tmp_path)
+
+
+def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for path in (file, str(file), "", None, 3, b"folder"):
+        with pytest.raises(ArgumentError, match="`save_path` should be "):
+            CheckpointCallback(8, path)  # type: ignore[arg-type]
+
+
+def test_environments_that_do_not_drift_are_refused_when_training_begins(tmp_path: Path) -> None:
+    model = PPO("MlpPolicy", DummyVecEnv([lambda: gym.make("CartPole-v1")]), n_steps=8, batch_size=8)
+    with pytest.raises(ArgumentError, match="should each have a `DriftWrapper` inside"):
+        model.learn(8, CheckpointCallback(8, tmp_path))
+    assert not model.num_timesteps
+
+
+def test_damaged_progress_is_refused_in_one_line_with_its_file(tmp_path: Path) -> None:
+    """Cut, changed in any part, of another step, and what is no text or no file."""
+    PPO("MlpPolicy", native(), n_steps=16, batch_size=16, n_epochs=1).learn(64, CheckpointCallback(16, tmp_path))
+    path, other = (tmp_path / f"rl_model_progress_{steps}_steps.json" for steps in (64, 32))
+    text = path.read_text("utf-8")
+    saved = json.loads(text)
+    wrong = [text[: len(text) // 2], "", "[]", "null", "[" * 100_000, other.read_text("utf-8")]
+    wrong += [json.dumps({name: value for name, value in saved.items() if name != part}) for part in saved]
+    wrong += [json.dumps({**saved, part: None if saved[part] is not None else 1}) for part in saved]
+    for content in [b"\xff\xfe", *map(str.encode, wrong)]:
+        path.write_bytes(content)
+        with pytest.raises(ArgumentError) as refused:
+            PPO.load(tmp_path / "rl_model_64_steps.zip", native()).learn(
+                64, CheckpointCallback(16, tmp_path), reset_num_timesteps=False
+            )
+        assert str(refused.value).startswith(f"`{path}`")
+        assert "\n" not in str(refused.value)
+
+
 def test_options_of_each_copy() -> None:
     env = native()
     env.reset()
