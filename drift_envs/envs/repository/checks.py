@@ -37,6 +37,8 @@ MOST_FILES = 300
 MOST_BYTES = 2**20
 """The size of a submission, all files together."""
 MOST_PATH = 200
+UNREADABLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
+"""A character of code that no log shows: half a surrogate, or one that controls a terminal or ends a text."""
 _MOST_REPORT = 2**20
 _WAIT = 2.0 * SECONDS
 _LOGGED = 3
@@ -76,8 +78,7 @@ def write_log(problems: tuple[str, ...]) -> str:
     if not problems:
         return "checks passed"
     more = f"\n... and {len(problems) - _LOGGED} more" if len(problems) > _LOGGED else ""
-    text = "checks failed\n" + "\n".join(problems[:_LOGGED]) + more
-    return text.encode("utf-8", "replace").decode()  # the code of a submission can name characters that are no text
+    return "checks failed\n" + UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", "\n".join(problems[:_LOGGED])) + more
 
 
 def check(files: Mapping[str, str], project: Project, issue: Issue) -> CheckResult:

@@ -6,7 +6,6 @@ import difflib
 import gzip
 import json
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,11 +21,11 @@ from drift_agents.experiment.folder import CODER, RunFolder, write_parts
 from drift_agents.experiment.own_lines import OWN_LOOP
 from drift_agents.experiment.trace import TraceHeader
 from drift_envs.checks import is_number
+from drift_envs.envs.repository.checks import UNREADABLE
 from drift_envs.schedule.model import Schedule
 
 _SHOWN = 20_000
 """Characters of a text that are stored with the steps."""
-_UNREADABLE = re.compile(r"[^\n\t\x20-\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
 _KEEPS = "Of what you write besides, {} stay from issue to issue; all other files are cloned anew."
 _TASK = (
     "{issue}\n\nYou are in a clone of the repository. CONTRIBUTING.md says how changes are made. Leave the change in "
@@ -158,7 +157,7 @@ class CoderLifetime:
         """A text as it is stored: without secrets and what cannot be read, up to a bound."""
         for secret in self._agent.secrets:
             text = text.replace(secret, "***")
-        text = _UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+        text = UNREADABLE.sub("\N{REPLACEMENT CHARACTER}", text)
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\n[cut here]"
 
     def _write_trace(self) -> None:

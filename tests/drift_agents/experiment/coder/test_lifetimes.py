@@ -147,7 +147,7 @@ HOSTILE = {
     "adds hooks": "mkdir .git/hooks; printf 'touch OUTSIDE/hooked' > .git/hooks/post-checkout; chmod +x .git/hooks/*",
     "changes the checks": "rm -rf tests; echo 'print(\"checks passed\")' > daroku.py; exit 0",
     "leaves processes": "(setsid sleep 1000 &); sleep 1000 & sleep 1000 &",
-    "raises what is no text": f"{WORKS}; sed -i 's/settings = /raise OSError(chr(55296)); &/' */*/*/*.py",
+    "raises what is no text": f"{WORKS}; sed -i 's/settings = /raise OSError(chr(55296) + chr(0)); &/' */*/*/*.py",
     "prints binary": "head -c 100000 /dev/urandom; printf '\\033[2J\\000'",
     "switches branches": "git checkout -qb other; git rm -rq .; git commit -qm gone",
     "commits": "echo x > x; git add -A; git commit -qm x; git gc -q",
@@ -179,7 +179,8 @@ def test_the_next_episode_starts_clean_whatever_an_agent_does(
     before = children_of(os.getpid())
     hostile = HOSTILE[kind].replace("OUTSIDE", str(outside))
     first = f'if [ -z "$(git log --format=%s | grep "(#6)")" ]; then\n{hostile}\nelse {WORKS}; fi'
-    (lines,), notes = play(tmp_path / "run", schedule, script(first), attempts=attempts, time_limit=2)
+    agent = CodingAgent("mine", ("sh", "-c", first, "sh", "{task_file}", "{log_file}", "{log}"))
+    (lines,), notes = play(tmp_path / "run", schedule, agent, attempts=attempts, time_limit=2)
     assert [line["success"] for line in lines] == [False, True], notes
     assert sorted(outside.rglob("*")) == there
     assert (outside / "home/notes.md").read_text() == "secret"

@@ -199,11 +199,13 @@ def test_the_callers_frames_hold_no_expected_value() -> None:
     assert any("ValueError: (True, False)" in one for one in result.problems), result.problems
 
 
-def test_a_log_is_text_whatever_the_code_raises() -> None:
+@pytest.mark.parametrize("character", ["\ud800", "\x00", "\x1b", "\x85"], ids=ascii)
+def test_a_log_is_text_that_can_be_shown_whatever_the_code_raises(character: str) -> None:
     project, issue = begin("add")
-    code = f"def {issue.rule.name}(*values):\n    raise ValueError(chr(0xD800))\n"
+    code = f"def {issue.rule.name}(*values):\n    raise ValueError({character!a})\n"
     log = check(with_code(project, issue, code, instead=True), project, issue).log
-    assert "ValueError: ?" in log.encode().decode()
+    assert "ValueError: \N{REPLACEMENT CHARACTER}" in log
+    assert character not in log
 
 
 def test_tests_count_for_nothing() -> None:
