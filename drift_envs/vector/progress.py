@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -69,7 +69,7 @@ def save_progress(env: Any, observation: Any = None, ended: Any = None) -> dict[
             `AsyncVectorEnv` alone needs it, in the autoreset mode `NextStep`.
 
     Raises:
-        ArgumentError: if it does not drift, or `ended` is missing.
+        ArgumentError: if it does not drift, or `ended` is missing or not one truth value for each copy.
         StateError: before the first `reset`.
 
     Example:
@@ -97,7 +97,7 @@ def save_progress(env: Any, observation: Any = None, ended: Any = None) -> dict[
         form.check_started()
         saved["copies"] = form.read_copies()
         observation, ended = form.last(observation, ended)
-    ended = None if ended is None else np.asarray(ended, bool).tolist()
+    ended = None if ended is None else form.check_ended(ended).tolist()
     saved |= {"spaces": _save_spaces(env), "observation": to_plain(observation, "observation"), "ended": ended}
     return {**saved, "digest": digest(saved)}
 
@@ -210,7 +210,7 @@ def move_time(
         [1, 9]
     """
     form = _Form(env)
-    chosen = range(form.number) if copies is None else [copies] if isinstance(copies, (int, np.integer)) else copies
+    chosen = range(form.number) if copies is None else copies if isinstance(copies, Iterable) else [copies]
     chosen = [check_integer("copies", one, 0, form.number - 1) for one in chosen]
     moves, timelines = form.read("time_move"), form.read("timeline")
     for one in chosen:
@@ -343,6 +343,14 @@ class _Form:
             if not steps:
                 raise StateError("progress was saved before `reset`; call `reset` first")
 
+    def check_ended(self, ended: Any) -> np.ndarray:
+        """The ended episodes as booleans, of shape `(N,)`, or `()` for a single environment."""
+        shape, found = () if self.is_single else (self.number,), np.asarray(ended)
+        if found.shape != shape or found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
+            each = "true or false" if self.is_single else f"{self.number} truth values, one for each copy"
+            raise ArgumentError(f"`ended` should be {each}. Received {ended!r}")
+        return found.astype(bool)
+
     def read_copies(self) -> list[dict[str, Any]]:
         """Where each copy stands."""
         inside = self._call("save_progress")
@@ -363,8 +371,9 @@ class _Form:
         """Let each copy stand where another one stood."""
         keys = [one["drift"]["layers"]["DriftWrapper#0"]["key"] for one in saved]
         keys = [check_integer("key", key) for key in keys]
+        self.write("pending_progress", [True] * self.number)  # the reset is no rewind to warn of
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DriftWarning)  # of the rewind
+            warnings.simplefilter("ignore", DriftWarning)  # of a schedule further inside
             if isinstance(self.base, VectorEnv):
                 self.base.reset(seed=keys)  # type: ignore[arg-type]
             elif self.local is not None:

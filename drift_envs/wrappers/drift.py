@@ -217,7 +217,7 @@ class DriftWrapper(KnobGuard, ResumableWrapper, RecordConstructorArgs):
         if started:
             self._record_visits()
         if rewinds:
-            if started and jump == NO_JUMP and self._visited.spans:
+            if started and jump == NO_JUMP and self._visited.spans and self.pending_progress is None:
                 self._time_warnings.rewind(self._visited.last, clock.earlier + clock.steps, self._timeline, 3)
             clock.rewind()
             self._visited = VisitedTicks()

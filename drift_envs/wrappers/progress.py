@@ -223,7 +223,7 @@ class ResumableWrapper(InternalWrapper):
     """A wrapper that a program reaches by its name in every form, and that loads and stores what is inside of it."""
 
     pending_progress: Any = None
-    """From `save_progress`, for `load_progress`; set in each copy of a vector environment."""
+    """From `save_progress`, for `load_progress`; set in each copy, before its reset too."""
 
     @property
     def env_identity(self) -> list[str]:
