@@ -222,17 +222,11 @@ class RepositoryMatching(ParsedMatching[ShownRepository]):
         return shown.project, tuple(sorted(shown.says.items())), tuple(sorted(missing))
 
     def same_outcome(self, a: Transition, b: Transition) -> bool:
-        """Whether the answers are the same, as far as they show conventions."""
+        """Whether both were accepted, or neither, and the answers say the same."""
         one, other = self.parse(a.outcome.state), self.parse(b.outcome.state)
         if one is None or other is None:
             return super().same_outcome(a, b)
-        return self.is_same(one, other)
-
-    def is_same(self, one: ShownRepository, other: ShownRepository) -> bool:
-        """Whether both were accepted, or neither, and the answers say the same."""
-        if one.answer.get("accepted") != other.answer.get("accepted"):
-            return False
-        return one.shows == other.shows
+        return (one.answer.get("accepted"), one.shows) == (other.answer.get("accepted"), other.shows)
 
     def is_relevant(self, here: ShownRepository, there: ShownRepository) -> bool:
         """Those in which files were read, and those in which a change was submitted."""
