@@ -163,7 +163,7 @@ def test_ended_episodes_are_one_truth_value_for_each_copy(ended: Any) -> None:
 
 @pytest.mark.parametrize("form", [None, "sync", pytest.param("async", marks=pytest.mark.integration)])
 def test_what_was_stepped_before_is_restored_without_a_warning(form: str | None, capfd: Any) -> None:
-    """Neither here nor from the processes, however often; a seed of one's own is warned of again afterwards."""
+    """Neither here nor from the processes, however often."""
     lakes = make_lakes(form, "SameStep", plan("step", {"at": 500, "set": {"slip": 0.4}}))
     observations, _ = lakes.reset(seed=0)
     for _ in range(30):
@@ -176,10 +176,6 @@ def test_what_was_stepped_before_is_restored_without_a_warning(form: str | None,
             drift_envs.restore_progress(lakes, saved)
     assert "Warning" not in capfd.readouterr().err
     assert drift_envs.save_progress(lakes, observations) == saved
-    if form is None:
-        lakes.reset(seed=1)
-    else:
-        assert lakes.get_attr("pending_progress") == (None,) * 3
     lakes.close()
 
 
@@ -260,10 +256,7 @@ def test_wrong_moves_are_refused(form: str | None) -> None:
         ({"tick": -1}, "`tick` should be a whole number"),
         ({"tick": 1, "phase": "source"}, "Received both"),
         ({"hold": "yes"}, "`hold` should be true or false"),
-        *(
-            ({"tick": 1, "copies": copies}, "`copies` should be a whole number")
-            for copies in (3, 1.5, "a", [0, -1], True)
-        ),
+        *(({"copies": copies}, "`copies` should be a whole number") for copies in (3, 1.5, "a", [0, -1], True)),
     ):
         with pytest.raises(ArgumentError, match=message):
             drift_envs.move_time(lakes, **arguments)
