@@ -126,6 +126,9 @@ class TunableEnv:
         for name, value in state.items():
             setattr(self, name, value)
 
+    has_fixed_state: ClassVar[bool] = False
+    """Whether no part of `save_running` is changed in place, so that one that stands twice may become two."""
+
     def save_running(self) -> Any:
         """The state of the episode for another process; plain data in what `wrappers.plain_data` takes."""
         return self.save_state()

@@ -165,6 +165,7 @@ class PackageToolsEnv(EpisodeEnv[Episode], Generic[Episode]):
     metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium declares it
     observation_modes = ("answer", "state")
     _tasks: TaskSequence
+    has_fixed_state = True
     most_tasks: ClassVar[int]
     """The largest number of a task."""
     others: ClassVar[int]

@@ -124,7 +124,7 @@ def save_layers(top: gym.Env[Any, Any]) -> dict[str, Any]:
         if isinstance(base, TunableEnv):
             order = to_plain(base.save_order(), "order")
             knobs = to_plain({name: value for name, value in base.read_knobs().items() if name not in base._held})
-            running = to_plain(base.save_running(), type(base).__name__)
+            running = to_plain(base.save_running(), type(base).__name__, copies=base.has_fixed_state)
         else:
             given = inspect.signature(type(base).__init__).parameters
             state = {name: value for name, value in episode_attributes(base).items() if name not in given}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import drift_envs
+from drift_envs import DriftWrapper, save_progress
 from drift_envs.envs.bfcl.interface import BFCL_KNOBS, BfclInterface
 from drift_envs.tasks.package_env import PackageEpisode, PackageToolsEnv
 from drift_envs.tasks.package_tools import PackageArgument, PackageCall, PackageTool
@@ -28,11 +32,12 @@ class Interface(BfclInterface):
 
 
 class Episode(PackageEpisode):
-    _saved = ()
+    _saved = ("left", "written", "done")
 
     def __init__(self, interface: Any, task: Any) -> None:
         super().__init__(interface, task)
         self.left, self.written = task.turns, 0
+        self.done: tuple[PackageCall, ...] = ()
 
     @property
     def request(self) -> str:
@@ -48,7 +53,10 @@ class Episode(PackageEpisode):
 
     @property
     def history(self) -> tuple[PackageCall, ...]:
-        return ()
+        return self.done
+
+    def _note(self, call: PackageCall) -> None:
+        self.done = (*self.done, call)
 
     def _execute(self, call: PackageCall) -> Any:
         if call.tool == "finish":
@@ -89,6 +97,22 @@ def test_the_share_of_tasks_that_are_solved_if_every_request_is_ended_at_once(kn
     env.set_knobs({name: BFCL_KNOBS[name].check(value) for name, value in knobs.items()})
     env.reset(seed=0)
     assert env.share_left_at_once() == 3 / 12
+
+
+def test_a_running_episode_goes_on_although_calls_stand_in_two_places() -> None:
+    first, second = DriftWrapper(Package(), None), DriftWrapper(Package(), None)
+    observation, _ = first.reset(seed=0, options={"goal_index": 2})
+    for _ in range(2):
+        observation = first.step('{"tool": "write", "arguments": {"number": 1}}')[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        restored = drift_envs.restore_progress(second, json.loads(json.dumps(save_progress(first, observation))))
+    assert restored == (observation, False, False)
+    for env in (first, second):
+        for _ in range(3):
+            result = env.step('{"tool": "finish", "arguments": {}}')
+        assert result[2]
+        assert result[4]["score"] == 1.0
 
 
 @pytest.mark.parametrize("seed", range(4))
