@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from webshop_server.catalogue import CatalogueWriter, closed_on_error
 from webshop_server.errors import ImportProblem, check_integer
@@ -247,9 +246,10 @@ def _load(
         try:
             if entry.problem:
                 raise ImportProblem(entry.problem)
-            batch.append(
-                (parse_product(entry.value, _look_up(side, entry.value), leave_out), entry._replace(value=None))
-            )
+            asin = read_asin(entry.value.get("asin")) if isinstance(entry.value, dict) else ""
+            rows = side.execute("SELECT kind, data FROM side WHERE asin = ? AND kind != 'mark'", (asin,))
+            others = {kind: json.loads(data) for kind, data in rows}
+            batch.append((parse_product(entry.value, others, leave_out), entry._replace(value=None)))
         except ImportProblem as error:
             leave_out("", str(error))
         seen = entry.number + 1
@@ -258,12 +258,3 @@ def _load(
     flush(size)
     tally.counts += noted.counts
     tally.problems += noted.problems
-
-
-def _look_up(side: sqlite3.Connection, record: object) -> dict[str, Any]:
-    asin = read_asin(record.get("asin")) if isinstance(record, dict) else ""
-    return {
-        kind: json.loads(data)
-        for kind, data in side.execute("SELECT kind, data FROM side WHERE asin = ?", (asin,))
-        if kind != "mark"
-    }

@@ -76,8 +76,9 @@ def _content(holder: Any, is_root: bool) -> list[tuple[Any, Any]]:
         found += [((number,), value) for number, value in enumerate(holder)]
     elif isinstance(holder, (set, frozenset)):
         found += [(None, value) for value in holder]
-    own = _attributes(holder)
-    found += [(name, value) for name, value in own.items() if name not in _DESCRIPTIONS]
+    own = getattr(holder, "__dict__", None)
+    if isinstance(own, dict):
+        found += [(name, value) for name, value in own.items() if name not in _DESCRIPTIONS]
     if is_root and not isinstance(holder, dict):
         for one in type(holder).__mro__:  # an array of its class is read as one of its own
             found += [(name, value) for name, value in vars(one).items() if isinstance(value, np.ndarray)]
@@ -102,11 +103,6 @@ def _is_filled(cell: CellType) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _attributes(holder: Any) -> dict[str, Any]:
-    own = getattr(holder, "__dict__", None)
-    return own if isinstance(own, dict) else {}
 
 
 def _is_entered(value: Any, is_kept: bool) -> bool:

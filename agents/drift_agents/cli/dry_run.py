@@ -350,7 +350,9 @@ def _print_estimate(experiment: Experiment, console: Console, verbosity: Verbosi
         console.print(f"other cells    {without:,}, played without a language model; {cells + without:,} in all")
     requests = decisions + others
     factor = most / max(decisions, 1)  # longer episodes have more requests of memories, too
-    longest = _longest_answer(experiment)
+    # The most tokens of an answer that a policy requests; the default where none limits them.
+    options = [part.options for block in experiment.agents for part in block.policy if takes_model(POLICIES, part.name)]
+    longest = max((one.get("max_tokens") or MAX_TOKENS for one in options), default=MAX_TOKENS)
     tokens_out, most_in, most_out = requests * ANSWER_TOKENS, tokens_in * factor, requests * factor * longest
     prices = [check_price(price) for price in prices_of(experiment)]
     cost = "unknown: policies have several prices" if prices else "unknown without --set policy.price=[IN,OUT]"
@@ -383,9 +385,3 @@ def _print_estimate(experiment: Experiment, console: Console, verbosity: Verbosi
         "so the first phase is counted once for all verifiers; `at most` is where none are equal and every episode "
         "lasts as long as it may. Repeated requests after invalid answers come on top. Nothing was sent."
     )
-
-
-def _longest_answer(experiment: Experiment) -> int:
-    """The most tokens of an answer that the experiment's policies request; where none limits them, the default."""
-    options = [part.options for block in experiment.agents for part in block.policy if takes_model(POLICIES, part.name)]
-    return max((one.get("max_tokens") or MAX_TOKENS for one in options), default=MAX_TOKENS)

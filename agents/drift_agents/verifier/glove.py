@@ -356,7 +356,8 @@ class GloveActive(ProbingVerifier):
         newest = found.experiences[-1]
         # The sample before the probes includes the surprising experiences. Memory alone ends just before a rare
         # outcome: then the first probe with that outcome would count as drift.
-        surprising = [experience.transition for experience in found.experiences]
+        remembered: list[Record | Transition] = [*found.same_transitions]
+        remembered += [experience.transition for experience in found.experiences]
         fresh: list[Transition] = []
         cost = ProbeCost()
         while len(fresh) < self.budget:
@@ -365,7 +366,8 @@ class GloveActive(ProbingVerifier):
             if not probed.transitions:
                 break
             fresh += probed.transitions
-            before, after = self._count([*found.same_transitions, *surprising], fresh)
+            counts = tabulate([*remembered, *fresh], self._matching, self.outcomes)
+            before, after = (some.sum(axis=0).tolist() for some in np.split(counts, [len(remembered)]))
             if log_ratio(before, after, strict=self.strict) >= -math.log(self.delta):
                 return fresh, cost, True
             # With many records the first value of the strict ratio is far below any bound, so the plain ratio
@@ -373,11 +375,3 @@ class GloveActive(ProbingVerifier):
             if log_ratio(before, after) <= math.log(self.stable):
                 break
         return fresh, cost, False
-
-    def _count(
-        self, remembered: Sequence[Record | Transition], fresh: Sequence[Transition]
-    ) -> tuple[list[float], list[float]]:
-        """Records and probes as counts by outcome."""
-        table = tabulate([*remembered, *fresh], self._matching, self.outcomes)
-        before, after = table[: len(remembered)].sum(axis=0), table[len(remembered) :].sum(axis=0)
-        return before.tolist(), after.tolist()

@@ -150,7 +150,8 @@ class BfclInterface(PackageInterface):
         for name, one in offer.arguments.items():
             own = offer.tool.arguments.get(one.name)
             if one.name in call.arguments:
-                shown[name] = self._show(call.tool, one, call.arguments[one.name])
+                value, factor = call.arguments[one.name], self._factors.get(f"{call.tool}.{one.name}", 1)
+                shown[name] = value if factor == 1 or not is_number(value) else round(value * factor, 2 * _PLACES)
             elif own is None:  # the argument that the tool has come to require
                 shown[name] = True
             elif one.default != own.default:
@@ -159,7 +160,3 @@ class BfclInterface(PackageInterface):
         if len(text) > MOST_CHARACTERS:
             raise Refusal("invalid_call", f"a call should have at most {MOST_CHARACTERS} characters")
         return text
-
-    def _show(self, tool: str, one: PackageArgument, value: Any) -> Any:
-        factor = self._factors.get(f"{tool}.{one.name}", 1)
-        return value if factor == 1 or not is_number(value) else round(value * factor, 2 * _PLACES)

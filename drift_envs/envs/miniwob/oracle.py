@@ -57,17 +57,13 @@ class PageSolver:
         names = [part.name for part in parts]
         if env.interstitial and env.interstitial_right in names and set(env.interstitial_buttons) <= set(names):
             return f"click[{env.interstitial_right}]"
-        steps = _SOLVERS[env.task_name](_PageView(parts, task, dict(env.labels), _read_clicks(env)))
+        actions = [str(action) for _, action in env.save_state()["history"][1:]]
+        clicks = [action[len("click[") : -1] for action in actions if action.startswith("click[")]
+        steps = _SOLVERS[env.task_name](_PageView(parts, task, dict(env.labels), clicks))
         found = next(steps, None)
         if found is None:
             raise StateError(f"the page of {env.task_name} shows nothing that solves {task!r}: {names}")
         return found
-
-
-def _read_clicks(env: MiniWoB) -> list[str]:
-    """The names that were clicked in this episode."""
-    actions = [str(action) for _, action in env.save_state()["history"][1:]]
-    return [action[len("click[") : -1] for action in actions if action.startswith("click[")]
 
 
 def read_words(shown: str, words: Mapping[str, str]) -> str:

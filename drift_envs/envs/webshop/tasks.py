@@ -401,7 +401,10 @@ class GoalSequence:
             raise ArgumentError("`next` needs `seed` to be called first")
         pool = self.pool
         if pool is None:
-            return self._pick(self._random)
+            number = self._shop.goals.pick(self._random.random())
+            while is_among(self._shop.goals[number], self._excluded):  # nine of ten held-out goals are not
+                number = self._shop.goals.pick(self._random.random())
+            return number
         if not self._waiting:
             self._waiting = list(pool)
             if self._order in ("shuffled", "mixed"):
@@ -417,13 +420,6 @@ class GoalSequence:
 
     def _draw_pool(self, count: int, random: np.random.Generator, without: Collection[int] = ()) -> tuple[int, ...]:
         return draw_pool(self._shop, count, self._conditions, random, without, self._excluded)
-
-    def _pick(self, random: np.random.Generator) -> int:
-        """Draw a goal by its weight, again while it is excluded; nine of ten held-out goals are not."""
-        number = self._shop.goals.pick(random.random())
-        while is_among(self._shop.goals[number], self._excluded):
-            number = self._shop.goals.pick(random.random())
-        return number
 
     def _grouped(self, random: np.random.Generator) -> tuple[tuple[int, ...], ...]:
         """Draw the pool in groups of similar goals, from more goals than it holds, so that the groups differ."""
