@@ -162,7 +162,7 @@ class CoderRun:
     def __post_init__(self) -> None:
         if not 0 < self.time_limit < math.inf:
             raise ArgumentError(f"`time_limit` should be above 0. Received {self.time_limit:g}")
-        names = [agent.name for agent in self.agents]
+        names = [agent.name.replace(" ", "-") for agent in self.players]  # as they stand in names of files
         for agent in self.agents:
             agent.check()
             if names.count(agent.name) > 1:

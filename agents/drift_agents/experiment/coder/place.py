@@ -73,7 +73,7 @@ class CoderPlace:
         for folder in (self._root, self._home, self._tmp, self._told):
             if not _is_folder(folder):
                 remove_folder(folder)
-                folder.mkdir()
+                folder.mkdir(mode=0o700)
             folder.chmod(0o700)
 
     def work_on(self, task: str, log: str, output: IO[bytes]) -> CommandEnd:

@@ -17,6 +17,7 @@ from drift_agents.errors import ArgumentError, ExperimentError
 from drift_agents.experiment.coder.agents import CoderRun
 from drift_agents.experiment.coder.git import git
 from drift_agents.experiment.coder.lifetime import CoderLifetime, log_of
+from drift_agents.experiment.coder.world import CoderWorld
 from drift_agents.experiment.config import hash_content
 from drift_agents.experiment.folder import RunFolder, describe_schedule, versions
 from drift_agents.experiment.own_lines import OWN_LOOP, add_rows
@@ -52,6 +53,9 @@ def run_coders(
         raise ArgumentError(
             f"`schedule` should be a schedule of DriftRepository-v0 by episodes. Received {run.schedule!r}"
         )
+    for path in CoderWorld(schedule, run.seeds[0], run.attempts).files:
+        if any(agent.keeps(path) for agent in run.agents):
+            raise ExperimentError(f"`keep` should name nothing that the project has itself. Received a name of {path}")
     git("--version", folder=Path.cwd())
     experiment = run.describe()
     manifest: dict[str, Any] = {

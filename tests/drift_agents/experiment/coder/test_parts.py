@@ -41,6 +41,8 @@ from drift_envs.schedule.loader import load_schedule
         (["--name", "mine", "--reference", "look"], "--name: should stand with a command"),
         (["--wrap", "sh {wrok}", "--", "true"], "no placeholder is called 'wrok', did you mean 'work'?"),
         (["--keep", "notes/memory.md", "--", "true"], "at the top of the work tree, without `/`, and not .git"),
+        (["--keep", "notes,*.md", "--", "true"], "`keep` should name nothing that the project has itself"),
+        (["--control", "--reference", "look", "--name", "look-without-memory", "--", "true"], "of no other one"),
         (["--time-limit", "nan", "--", "true"], "`time_limit` should be above 0. Received nan"),
         (["--keep", "*", "--", "true"], "Received '*'"),
         (["--seed-memory", "file", "--", "true"], "file: should be a folder of files that --keep names"),
