@@ -303,6 +303,8 @@ class EvalCallback(callbacks.EvalCallback):  # type: ignore[misc, unused-ignore]
         check_integer("follow", follow)
         if not isinstance(eval_env, vec_env.VecEnv):
             check_single(eval_env, "eval_env")
+            if not eval_env.has_wrapper_attr("drift_state"):
+                raise ArgumentError(f"`eval_env` should have a `DriftWrapper` inside. Received {eval_env}")
             held = eval_env if eval_env.has_wrapper_attr("hold_at") else HeldClock(eval_env)
             eval_env = vec_env.DummyVecEnv([lambda: Monitor(held)])
         elif not all(eval_env.env_is_wrapped(HeldClock)):

@@ -91,8 +91,8 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
             if the environments do not drift, or the checkpoint is of another schedule or number of copies, or damaged.
 
     Warns:
-        DriftWarning: when training begins, if the model has trained, its environment is at tick 0, and there is no
-            progress to restore.
+        DriftWarning: when training begins, if the model has trained, and its environment is at tick 0 without progress
+            to restore, or was stepped and stands elsewhere than at the checkpoint of these steps.
 
     Example:
         >>> import tempfile
@@ -143,13 +143,23 @@ class CheckpointCallback(callbacks.CheckpointCallback):  # type: ignore[misc, un
         model = self.model
         self._saved_at = model.num_timesteps
         path = self._path("progress_", "json")
-        if not model.num_timesteps or not is_at_beginning(self.training_env):
+        if not model.num_timesteps:
             return
         if not path.exists():
             warn_of_new_time(model)
             return
         try:
-            self._restore(json.loads(path.read_text("utf-8")))
+            saved = json.loads(path.read_text("utf-8"))
+            if is_at_beginning(self.training_env):
+                self._restore(saved)
+            elif save_progress(self.training_env)["digest"] != saved["env"]["digest"]:
+                warnings.warn(
+                    f"the model has trained for {model.num_timesteps} steps, and its environment has been stepped "
+                    f"since `{path}` was stored: nothing is restored. Load the model into a new environment to go on "
+                    "there",
+                    DriftWarning,
+                    stacklevel=2,
+                )
         except ArgumentError as error:
             raise ArgumentError(f"`{path}`: {error}") from error
         except (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError) as error:

@@ -223,7 +223,7 @@ class DriftVectorEnv(ResumableVectorEnv):
         indices, seeds = request.indices, request.seeds
         if seeds and self._is_reset and request.jumps == NO_JUMP and not self._time_warnings.is_over:
             index, last = self._furthest(seeds)
-            self._time_warnings.rewind(last, self.clocks.count - self._begun, self.pool.timeline(index), 2)
+            self._time_warnings.rewind(last, self.steps, self.pool.timeline(index), 2)
         if self.clocks.moves:
             request = self._with_moves(request)
         self._is_torn = True
@@ -332,8 +332,12 @@ class DriftVectorEnv(ResumableVectorEnv):
         if not (self.warns_of_end and self._is_reset and self.pool.can_change):
             return False
         index, last = self._furthest(range(self.num_envs))
-        steps = self.clocks.count - self._begun
-        return self._time_warnings.close(last, steps, self.pool.timeline(index), 4, least)
+        return self._time_warnings.close(last, self.steps, self.pool.timeline(index), 4, least)
+
+    @property
+    def steps(self) -> int:
+        """The calls of `step` since the last rewind."""
+        return self.clocks.count - self._begun
 
     def _refuse_torn(self) -> None:
         """Close the environment if a step or reset has not ended: some of its arrays have changed and some have not."""

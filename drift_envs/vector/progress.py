@@ -177,7 +177,7 @@ def is_at_beginning(env: Any) -> bool:
     except ArgumentError:
         return False
     if form.native is not None:
-        return form.native.clocks.count == 0
+        return form.native.steps == 0
     return all(state.episode == 0 and state.step == 0 for state in form.read("drift_state"))
 
 

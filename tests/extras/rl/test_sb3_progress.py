@@ -227,6 +227,34 @@ def test_wrong_checkpoints_are_refused(tmp_path: Path) -> None:
     assert checkpoints.last() == str(tmp_path / "rl_model_64_steps.zip")
 
 
+@pytest.mark.parametrize("form", ["native", "dummy"])
+def test_a_checkpoint_is_restored_where_nothing_was_stepped_since_the_rewind(form: str, tmp_path: Path) -> None:
+    """Also a second time, and not over an environment that was stepped, which is told."""
+
+    def load(cars: VecEnv) -> Any:
+        return PPO.load(tmp_path / "rl_model_64_steps.zip", cars)
+
+    def learn(model: Any) -> Any:
+        model.learn(32, CheckpointCallback(100, tmp_path), reset_num_timesteps=False)
+        return [state.tick for state in model.env.env_method("get_wrapper_attr", "drift_state")], model._last_obs
+
+    model = PPO("MlpPolicy", FORMS[form](), n_steps=16, batch_size=16, n_epochs=1, seed=0)
+    model.learn(64, CheckpointCallback(16, tmp_path))
+    cars = FORMS[form]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        first = learn(load(cars))
+    with pytest.warns(DriftWarning, match="has rewound the schedule"):  # the seed of `load`
+        second = learn(load(cars))
+    assert first[0] == second[0]
+    np.testing.assert_array_equal(first[1], second[1])
+    model = load(FORMS[form]())
+    model.env.reset()
+    model.env.step(np.zeros(2, int))
+    with pytest.warns(DriftWarning, match=r"has been stepped since `.*progress_64_steps.json` was stored"):
+        learn(model)
+
+
 @pytest.mark.parametrize("freq", [0, -1, 1.5, True, "8", None])
 def test_another_frequency_is_refused(freq: Any, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="`save_freq` should be a whole number, at least 1"):
