@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -289,21 +290,28 @@ class _Writer:
 
     def write(self) -> dict[str, str]:
         """All files."""
-        project = self.project
-        released = project.released
+        project, layout = self.project, self.project.word("layout")
+        released, rules = project.released, sorted(project.rules, key=lambda rule: rule.name)
+        changes = project.log[: -SHOWN_CHANGES - 1 : -1]
+        settings = {"minimum": str(project.minimum)}
+        settings |= {f"{rule.name}_cap": str(rule.cap) for rule in rules if rule.cap is not None}
+        module = _module(project.conventions)
         files = {
-            "README.md": self._write_readme(),
+            "README.md": self._write_readme(rules),
             "CONTRIBUTING.md": self._write_contributing(),
-            "HISTORY.md": self._write_history(),
+            "HISTORY.md": "# Merged changes, newest first\n"
+            + "".join(f"- #{one.number} {one.title} ({one.area})\n" for one in changes),
             "CHANGELOG.md": "# Changelog\n\n" + "".join(f"- {one.title}.\n" for one in project.log[:released][::-1]),
-            "pyproject.toml": self._write_pyproject(),
-            "settings.json": self._write_settings(),
-            f"{project.word('check_command')}.py": self._write_checks(),
-            f"{self.home}/__init__.py": self._write_init(),
+            "pyproject.toml": _PYPROJECT.format(package=self.package, minor=released // RELEASE, layout=layout),
+            "settings.json": json.dumps({project.word("setting"): settings}, indent=2) + "\n",
+            f"{project.word('check_command')}.py": _CHECKS.format(layout=layout),
+            f"{self.home}/__init__.py": _INIT.format(
+                package=self.package, module=module, register=project.word("register")
+            ),
             f"{self.home}/errors.py": self._write_errors(),
             f"{self.home}/rounding.py": self._write_rounding(),
             f"{self.home}/settings.py": _SETTINGS,
-            project.register_path: "".join(f"{one.name} = {one.area}\n" for one in self._by_name()),
+            project.register_path: "".join(f"{one.name} = {one.area}\n" for one in rules),
             "tests/test_register.py": _TEST_REGISTER.format(package=self.package),
             "tests/test_settings.py": _TEST_SETTINGS.format(package=self.package),
         }
@@ -311,15 +319,11 @@ class _Writer:
         files |= {project.fragment_path(one.number): self.write_fragment(one.title) for one in project.log[released:]}
         return files | {project.rule_path(rule): self.write_rule(rule) for rule in project.rules}
 
-    def _by_name(self) -> list[ChargeRule]:
-        return sorted(self.project.rules, key=lambda rule: rule.name)
-
-    def _write_readme(self) -> str:
-        project = self.project
-        rules = "".join(f"- `{rule.name}`: {rule.terms}\n" for rule in self._by_name())
+    def _write_readme(self, rules: Sequence[ChargeRule]) -> str:
+        areas, listed = self.project.areas, "".join(f"- `{rule.name}`: {rule.terms}\n" for rule in rules)
         return (
-            f"# {self.package}\n\nCharges for {', '.join(project.areas[:-1])} and {project.areas[-1]}, as functions.\n"
-            f"How to change something stands in CONTRIBUTING.md.\n\n## Rules\n{rules}"
+            f"# {self.package}\n\nCharges for {', '.join(areas[:-1])} and {areas[-1]}, as functions.\n"
+            f"How to change something stands in CONTRIBUTING.md.\n\n## Rules\n{listed}"
         )
 
     def _write_contributing(self) -> str:
@@ -338,34 +342,6 @@ class _Writer:
 - Rounding, exceptions, the unit of results and the order of arguments are as reviewers accepted them last: see the \
 changes in HISTORY.md. A change brings the rule that it touches to the present practice.
 """
-
-    def _write_history(self) -> str:
-        changes = self.project.log[: -SHOWN_CHANGES - 1 : -1]
-        lines = "".join(f"- #{one.number} {one.title} ({one.area})\n" for one in changes)
-        return f"# Merged changes, newest first\n{lines}"
-
-    def _write_pyproject(self) -> str:
-        return (
-            f'[project]\nname = "{self.package}"\nversion = "0.{self.project.released // RELEASE}"\n'
-            f'requires-python = ">=3.9"\n\n[tool.setuptools]\npackage-dir = {{"" = "{self.project.word("layout")}"}}\n'
-        )
-
-    def _write_settings(self) -> str:
-        settings = {"minimum": str(self.project.minimum)}
-        settings |= {f"{rule.name}_cap": str(rule.cap) for rule in self._by_name() if rule.cap is not None}
-        return json.dumps({self.project.word("setting"): settings}, indent=2) + "\n"
-
-    def _write_checks(self) -> str:
-        layout = self.project.word("layout")
-        return (
-            '"""The project\'s checks: all tests."""\n\nimport sys\nimport unittest\n\n'
-            f'sys.path.insert(0, "{layout}")\nunittest.main(None, argv=["checks", "discover", "-s", "tests"])\n'
-        )
-
-    def _write_init(self) -> str:
-        return _INIT.format(
-            package=self.package, module=_module(self.project.conventions), register=self.project.word("register")
-        )
 
     def _write_errors(self) -> str:
         words = sorted(find_word(self.project.number, "error", version) for version in range(ERRORS))
@@ -442,6 +418,24 @@ changes in HISTORY.md. A change brings the rule that it touches to the present p
 def _module(conventions: Conventions) -> str:
     return HELPER_MODULES[conventions.helper % len(HELPER_MODULES)]
 
+
+_PYPROJECT = """[project]
+name = "{package}"
+version = "0.{minor}"
+requires-python = ">=3.9"
+
+[tool.setuptools]
+package-dir = {{"" = "{layout}"}}
+"""
+
+_CHECKS = '''"""The project's checks: all tests."""
+
+import sys
+import unittest
+
+sys.path.insert(0, "{layout}")
+unittest.main(None, argv=["checks", "discover", "-s", "tests"])
+'''
 
 _INIT = '''"""Charges as functions."""
 
