@@ -125,8 +125,8 @@ def restore_progress(env: Any, saved: Mapping[str, Any]) -> Restored:
     form = _Form(env)
     form.check(saved)
     try:
-        before = save_progress(env, None, None if form.native else np.zeros(form.number, bool))
-    except DriftEnvsError:
+        before = save_progress(env, None, None if form.native else np.zeros(form.shape, bool))
+    except StateError:
         before = None  # never reset
     try:
         return _restore(env, form, saved)
@@ -160,7 +160,7 @@ def _restore(env: Any, form: _Form, saved: Mapping[str, Any]) -> Restored:
         )
         result = env.reset()
         observation = result if form.is_sb3 else result[0]
-        ended = None if ended is None else np.zeros(form.number, bool)
+        ended = None if ended is None else np.zeros(form.shape, bool)
     elif form.native is None:
         form.set_last(observation, ended)
     return Restored(observation, bool(ended) if form.is_single else ended, is_next)
@@ -256,6 +256,7 @@ class _Form:
                 f"Stable-Baselines3. Received {env!r}"
             )
         self.number: int = 1 if self.is_single else base.num_envs
+        self.shape = () if self.is_single else (self.number,)
         if isinstance(base, VectorEnv):
             self.mode = AutoresetMode(base.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)).value
         elif self.is_sb3:
@@ -345,8 +346,8 @@ class _Form:
 
     def check_ended(self, ended: Any) -> np.ndarray:
         """The ended episodes as booleans, of shape `(N,)`, or `()` for a single environment."""
-        shape, found = () if self.is_single else (self.number,), np.asarray(ended)
-        if found.shape != shape or found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
+        found = np.asarray(ended)
+        if found.shape != self.shape or found.dtype.kind not in "biuf" or not np.isin(found, (0, 1)).all():
             each = "true or false" if self.is_single else f"{self.number} truth values, one for each copy"
             raise ArgumentError(f"`ended` should be {each}. Received {ended!r}")
         return found.astype(bool)
