@@ -43,6 +43,10 @@ class CombinationResult(NamedTuple):
     values: tuple[float, ...]
 
 
+_NO_FIGURE = CombinationResult(Combination({}, {}), Estimate(math.nan, math.nan, math.nan, 0), OPEN, ())
+"""Of a combination whose effect no instance has: nothing was deleted, or all outputs are alike."""
+
+
 class ClaimVerdict(NamedTuple):
     """What a claim comes to under its choices.
 
@@ -50,7 +54,8 @@ class ClaimVerdict(NamedTuple):
         claim: its id.
         play: how it is played.
         results: by combination, from the lowest effect to the highest.
-        planned: how many combinations it has, those that are not played yet too.
+        planned: how many combinations it has, those that are not played yet too, and without those whose effect no
+            instance has.
         verdict: over all; `None` while combinations are missing.
     """
 
@@ -83,18 +88,20 @@ def judge_claim(plan: PlannedClaim, cells: Cells) -> ClaimVerdict:
         cells: the stored cells.
     """
     play = plan.study.claims[plan.claim]
-    results = []
+    results, planned = [], 0
     for combination, own in zip(plan.combinations, plan.cells, strict=True):
         stored = {name: cells.get(cell.key, StoredCell(cell)) for name, cell in own.items()}
-        if (result := _judge(play, combination, stored)) is not None:
+        result = _judge(play, combination, stored)
+        planned += result is not _NO_FIGURE
+        if result is not None and result is not _NO_FIGURE:
             results.append(result)
     results.sort(key=lambda result: result.effect.mean)
-    verdict = _sum_up(results) if len(results) == len(plan.combinations) else None
-    return ClaimVerdict(plan.claim, play, tuple(results), len(plan.combinations), verdict)
+    verdict = _sum_up(results) if results and len(results) == planned else None
+    return ClaimVerdict(plan.claim, play, tuple(results), planned, verdict)
 
 
 def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, StoredCell]) -> CombinationResult | None:
-    """One combination; `None` if fewer than `LEAST` of its instances are played."""
+    """One combination; `None` if fewer than `LEAST` instances are played, `_NO_FIGURE` if none has its effect."""
     found = []
     for text in play.differences:
         kind = next(name for name in ("effects", "equals", "at_most") if text in getattr(play, name))
@@ -103,8 +110,10 @@ def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, Stored
         rows = [[cells[term.agent].values[seed].get(term.measure, math.nan) for term in terms] for seed in seeds]
         signs = np.array([term.sign for term in terms])
         known = np.array([row for row in rows if not any(map(math.isnan, row))])
-        if len(seeds) < LEAST or not len(known):
+        if len(seeds) < LEAST:
             return None
+        if not len(known):
+            return _NO_FIGURE
         values = tuple((known @ signs).tolist())
         taken = known[:, signs < 0]
         margin = POINTS if play.unit == "points" else POINTS / 100 * float(np.abs(taken).mean()) if taken.size else 0.0

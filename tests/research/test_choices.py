@@ -156,6 +156,24 @@ def test_p_values_are_corrected_for_the_claims_of_a_paper() -> None:
     assert pages._corrected(judged("a", oldest=5.0), family["a"]) == verdicts.HOLDS
 
 
+def test_a_combination_whose_effect_no_instance_has_counts_as_none() -> None:
+    plan = store.plan_claim("management-replay")
+    seeds = range(1000, 1012)
+    cells = {
+        cell.key: store.StoredCell(cell, {seed: {"retained": 5.0} for seed in seeds})
+        for own in plan.cells
+        for cell in own.values()
+    }
+    found = verdicts.judge_claim(plan, cells)
+    assert (found.planned, found.results, found.verdict) == (0, (), None)
+    first, last = (next(iter(own.values())) for own in (plan.cells[0], plan.cells[-1]))
+    cells[first.key].values.update({seed: {"retained": 9.0, "deleted": 5.0} for seed in seeds})
+    found = verdicts.judge_claim(plan, cells)
+    assert (found.planned, len(found.results), found.verdict) == (1, 1, "holds")
+    del cells[last.key]
+    assert verdicts.judge_claim(plan, cells).verdict is None
+
+
 def test_the_middle_of_two_is_the_lower_one() -> None:
     assert judged("a", oldest=5.0, newest=9.0).middle.effect.mean == 5.0
 
