@@ -61,19 +61,24 @@ def test_deleting_leaves_what_links_point_to(tmp_path: Path, outside: Path) -> N
     assert (outside / "precious").read_text() == "secret"
 
 
+def put_deep_file(folder: Path, depth: int, name: str) -> None:
+    """Put an empty file below so many folders, each in the one before, whatever the length of the path."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    for _ in range(depth):
+        os.mkdir(name, dir_fd=descriptor)
+        below = os.open(name, os.O_RDONLY, dir_fd=descriptor)
+        os.close(descriptor)
+        descriptor = below
+    os.close(os.open("file", os.O_CREAT, dir_fd=descriptor))
+    os.close(descriptor)
+
+
 @pytest.mark.integration
 def test_a_folder_as_deep_as_one_likes_is_walked_in_part_and_deleted(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "file").write_text("x")
-    descriptor = os.open(work, os.O_RDONLY)
-    for _ in range(1500):  # deeper than Python's limit of recursion, and longer than a path may be
-        os.mkdir("d" * 20, dir_fd=descriptor)
-        below = os.open("d" * 20, os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = below
-    os.close(os.open("file", os.O_CREAT, dir_fd=descriptor))
-    os.close(descriptor)
+    put_deep_file(work, 1500, "d" * 20)  # deeper than Python's limit of recursion, and longer than a path may be
     assert DEEPEST < 1500
     assert [file.path for file in walk(work)] == ["file"]
     remove_folder(work)
@@ -96,14 +101,7 @@ def test_what_cannot_be_read_or_has_too_long_a_path_is_no_reason_to_stop(
     (tmp_path / "work").mkdir()
     for name in ("closed", "open"):
         (tmp_path / "work" / name).write_text("x")
-    descriptor = os.open(tmp_path / "work", os.O_RDONLY)
-    for _ in range(DEEPEST - 1):  # as a whole longer than the system takes
-        os.mkdir("d" * 200, dir_fd=descriptor)
-        below = os.open("d" * 200, os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = below
-    os.close(os.open("file", os.O_CREAT, dir_fd=descriptor))
-    os.close(descriptor)
+    put_deep_file(tmp_path / "work", DEEPEST - 1, "d" * 200)  # as a whole longer than the system takes
     opened = FoundFile.open
 
     def open_or_refuse(file: FoundFile) -> BinaryIO:
