@@ -143,6 +143,12 @@ class DriftVectorEnv(ResumableVectorEnv):
     _is_reset: bool = False
     _is_torn: bool = False  # while a step or reset changes the state, and after one that did not end
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Let an assignment to the name of a knob, `envs.slip = 0.5`, do what `set_attr` does; it would do nothing."""
+        super().__init_subclass__(**arguments)
+        for name in cls.kind.knobs if "kind" in vars(cls) else ():
+            setattr(cls, name, _knob(name))
+
     def __init__(
         self,
         single_env: DriftWrapper,
@@ -395,6 +401,15 @@ class DriftVectorEnv(ResumableVectorEnv):
         """Discard all numbers drawn ahead, after a change of the generator."""
         self._start_draws = EpisodeDraws(self._generator_seed(), self.num_envs)
         self._response_draws.restart()
+
+
+def _knob(name: str) -> property:
+    """The values of a knob in all copies."""
+    return property(
+        lambda envs: envs.get_attr(name),
+        lambda envs, values: envs.set_attr(name, values),
+        doc=f"The knob `{name}` of each copy; set as by `set_attr`.",
+    )
 
 
 class ResetRequest(NamedTuple):

@@ -18,6 +18,7 @@ import numpy as np
 from drift_envs.errors import ArgumentError
 from drift_envs.knobs import Value
 from drift_envs.schedule import Schedule
+from drift_envs.tunable import TunableEnv
 from drift_envs.vector.clocks import Clocks
 from drift_envs.vector.knob_pool import Columns, KnobPool
 from drift_envs.wrappers.drift import DriftWrapper
@@ -63,7 +64,7 @@ class Dynamics(ABC):
         clocks: the ticks.
     """
 
-    kind: ClassVar[type]
+    kind: ClassVar[type[TunableEnv]]
     state_names: ClassVar[tuple[str, ...]] = ()
     num_envs: int
     single_env: DriftWrapper

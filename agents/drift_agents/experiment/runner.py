@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from importlib.metadata import packages_distributions, version
+from itertools import groupby
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, NamedTuple
@@ -127,7 +128,7 @@ def run_experiment(
         where = WorkPlace(jobs, backend, address, held.lock)
         keys = {cell.key for cell in cells if held.has_cell(cell.key)}
         done = [cell for cell in cells if cell.key in keys]
-        left = [cell for cell in cells if cell.key not in keys]
+        left = _order_by_seed(cell for cell in cells if cell.key not in keys)
         untraced = 0 if trace == "none" else sum(not held.trace(cell.key).exists() for cell in done)
         if untraced:
             progress.note(
@@ -172,6 +173,16 @@ def _service_for(experiment: Experiment, folder: Path, service: Service | None) 
         if service.replies is None:
             service.replies = replies
         yield service
+
+
+def _order_by_seed(cells: Iterable[Cell]) -> list[Cell]:
+    """Cells by place and then by seed.
+
+    A run that is stopped early has whole comparisons, and a process that plays one agent after another on a seed makes
+    goals, and the checks of equal submissions, once.
+    """
+    places = groupby(cells, key=lambda cell: cell.place)
+    return [cell for _, there in places for cell in sorted(there, key=lambda cell: cell.seed)]
 
 
 def _track(cell: Cell, rows: Sequence[Row], trackers: Sequence[Tracker]) -> None:

@@ -107,6 +107,17 @@ def test_a_run_goes_on_with_the_cells_that_are_left(experiment: Experiment, tmp_
     assert not list(folder.rglob("*.part"))
 
 
+def test_a_run_that_is_stopped_has_played_all_agents_on_a_seed(experiment: Experiment, tmp_path: Path) -> None:
+    class StopsAtHalf(Progress):
+        def count(self, done: int, cells: int) -> None:
+            if done == cells // 2:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(experiment, tmp_path / "run", progress=StopsAtHalf())
+    assert [key.rsplit("--", 1)[1] for key in read_cells(tmp_path / "run")] == ["0"] * 6
+
+
 def test_a_finished_run_goes_on_without_playing(experiment: Experiment, tmp_path: Path, whole: bytes) -> None:
     before = [file.stat().st_mtime_ns for file in cell_files(tmp_path / "whole")]
     assert run_experiment(experiment, tmp_path / "whole", resume=True).read_bytes() == whole

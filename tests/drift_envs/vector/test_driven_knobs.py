@@ -47,6 +47,7 @@ def native(env_id, schedule):
     envs.reset(seed=0)
     return envs, {
         "set_attr": envs.set_attr,
+        "attribute of all": lambda name, value: setattr(envs, name, value),
         "set_attr of each": lambda name, value: envs.set_attr(name, [value, value]),
         "attribute": lambda name, value: [setattr(env, name, value) for env in envs.envs],
         "last copy": lambda name, value: setattr(envs.envs[1], name, value),

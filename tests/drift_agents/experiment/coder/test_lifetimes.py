@@ -72,8 +72,8 @@ def test_what_an_agent_is_shown(tmp_path: Path, schedule: str) -> None:
     assert "Rename the function that enters results" in log
     assert "drift" not in f"{task}{log}{where.name}"
     assert not where.exists()
-    parents = [parent for parent in where.parents if (tmp_path / "run").is_relative_to(parent) and parent != Path("/")]
-    assert parents == [Path(where.anchor) / "tmp"] or not parents
+    shared = [parent for parent in where.parents if (tmp_path / "run").is_relative_to(parent)]
+    assert all(Path(tempfile.gettempdir()).is_relative_to(parent) for parent in shared)
     output = (tmp_path / "run/coder/mine/0/output/2.txt").read_text()
     assert output == "--- episode 2, attempt 1\n"
     assert [line["phase"] for line in lines] == ["source", "source", "drift-1"]

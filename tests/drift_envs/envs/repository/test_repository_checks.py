@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from dataclasses import fields, replace
 from decimal import Decimal
@@ -330,7 +331,7 @@ def test_the_command_of_the_checks_runs_the_tests() -> None:
     broken = {**project.files(), project.rule_path(project.rules[0]): "raise RuntimeError('broken')"}
     output = run_command(broken, project, project.check_command)
     assert "RuntimeError: broken" in output
-    assert "/tmp" not in output
+    assert tempfile.gettempdir() not in output
     for command in ("python nothing.py", "rm -rf /", "python ../x.py", "", "python x.py; true"):
         assert run_command(project.files(), project, command).endswith("no such command")
 
