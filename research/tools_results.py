@@ -27,6 +27,9 @@ PAGES: Mapping[str, Sequence[str]] = {
     "docs/research/tools_results.md": (),
     BOARD: ("board",),
     "docs/memories/edv.md": ("coverage",),
+    "docs/research/coders.md": tuple(
+        f"coders-{name}" for name in ("evidence", "score", "first", "rerun", "memory", "answers")
+    ),
 }
 """By page, its tables that other modules fill."""
 

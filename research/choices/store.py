@@ -72,7 +72,8 @@ def _read_file(path: Path) -> Cells:
                 seed: {name: column[i] for name, column in columns.items() if column[i] is not None}
                 for i, seed in enumerate(seeds)
             }
-            values = {seed: row for seed, row in rows.items() if row}
+            empty = data.get("without", [])
+            values = {seed: row for seed, row in rows.items() if row or seed in empty}
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise EvidenceError(f"{path}:{number}: not a cell: {error}") from error
         cells[cell.key] = StoredCell(cell, values)
@@ -82,7 +83,8 @@ def _read_file(path: Path) -> Cells:
 def _write_cell(folder: Path, stored: StoredCell) -> None:
     """Write a cell into its file, whose lines are sorted by key; the file is replaced at once.
 
-    A column holds `null` where an instance has no such value; an instance with none at all is not played.
+    A column holds `null` where an instance has no such value; instances that were played and have none at all stand
+    under `without`.
     """
     path = folder / (stored.cell.place.replace("/", "-").replace(":", "-") + ".jsonl")
     cells = _read_file(path)
@@ -102,6 +104,7 @@ def _write_cell(folder: Path, stored: StoredCell) -> None:
 def _to_line(stored: StoredCell) -> str:
     seeds = range(min(stored.values), max(stored.values) + 1)
     names = sorted({name for values in stored.values.values() for name in values})
+    empty = [seed for seed in seeds if stored.values.get(seed) == {}]
     data = {
         "key": stored.cell.key,
         "kind": stored.cell.kind,
@@ -110,6 +113,7 @@ def _to_line(stored: StoredCell) -> str:
         "first": seeds[0],
         "count": len(seeds),
         "values": {name: [_short(stored.values.get(seed, {}).get(name)) for seed in seeds] for name in names},
+        **({"without": empty} if empty else {}),
     }
     return json.dumps(data, sort_keys=True, separators=(",", ":")) + "\n"
 

@@ -262,6 +262,17 @@ def test_what_is_played_is_stored_and_not_played_again(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_an_instance_without_any_value_is_not_played_again(
+    short: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = store._play
+    monkeypatch.setattr(store, "_play", lambda task: {} if task.seed % 2 else original(task))
+    assert store.play_claims([short], n=2, folder=tmp_path) > 0
+    assert store.play_claims([short], n=2, folder=tmp_path) == 0
+    assert [missing for _, missing, _ in store.count_missing([short], 2, tmp_path)] == [0]
+    assert verdicts.judge_claim(store.plan_claim(short), store.read_cells(tmp_path)).n == 1
+
+
 def test_a_stored_cell_is_what_is_played_now() -> None:
     """The first instance of a cell of every file that plays in seconds."""
     known = store.read_cells()
