@@ -267,6 +267,8 @@ def _tabulate_one_setting(judged: Sequence[JudgedClaim]) -> str:
         for one in judged
         if one.verdict == ONE_SETTING
     ]
+    if not rows:
+        return "None at present."
     return tabulate_rows(
         ("paper", "claim", "in one setting", "here", "environment", "combinations played", "command"), rows
     )
