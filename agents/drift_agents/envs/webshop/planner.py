@@ -128,11 +128,19 @@ class _ShopDecision:
         self.actions = view.actions
         self.instruction = parse_instruction(view.task)
         self.prior = prior_colors(self.instruction.color_class)
-        self.knowledge: ShopKnowledge = summarise_records(page, (*view.here, *view.elsewhere), conflict)
         self.doubt = view.trusted_since
+        self._recalled, self._conflict, self._looks = (*view.here, *view.elsewhere), conflict, looks
+
+    @cached_property
+    def knowledge(self) -> ShopKnowledge:
+        """What recollections show; half of all pages need none."""
+        return summarise_records(self.page, self._recalled, self._conflict)
+
+    @cached_property
+    def _may_read_features(self) -> bool:
         read = sum(bool(article.inside) for article in self.knowledge.articles.values())
-        bought = sum(purchase.instruction == page.instruction for purchase in self.knowledge.purchases)
-        self._may_read_features = read < looks * (1 + bought)
+        bought = sum(purchase.instruction == self.page.instruction for purchase in self.knowledge.purchases)
+        return read < self._looks * (1 + bought)
 
     def choose(self) -> str:
         kind = self.page.kind

@@ -254,7 +254,8 @@ def read_results(lines: tuple[str, ...]) -> ResultsPage:
     return ResultsPage(listings, number * PAGE_SIZE >= total)
 
 
-def read_title(lines: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
+@lru_cache(maxsize=16384)
+def read_title(lines: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
     """Title, price and the options of a listing's page, all three as shown; empty texts for other pages.
 
     Args:
@@ -263,7 +264,7 @@ def read_title(lines: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
     at = next((i for i, line in enumerate(lines) if line.startswith(PRICE)), 0)
     if not at:
         return "", "", ()
-    return lines[at - 1], lines[at][len(PRICE) :], tuple(lines[_TOOLS : at - 1])
+    return lines[at - 1], lines[at][len(PRICE) :], lines[_TOOLS : at - 1]
 
 
 def read_item(page: ShopState, actions: Sequence[str]) -> ListingPage:
