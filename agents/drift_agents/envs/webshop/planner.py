@@ -133,7 +133,7 @@ class _ShopDecision:
 
     @cached_property
     def knowledge(self) -> ShopKnowledge:
-        """What recollections show; half of all pages need none."""
+        """What recollections show; the search, sub pages and confirmations need none."""
         return summarise_records(self.page, self._recalled, self._conflict)
 
     @cached_property
