@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,8 +127,8 @@ def correction_rows(
     """
     for place, schedule in enumerate(schedules):
         for seed in seeds:
-            history, rng = live(schedule, seed), np.random.default_rng([seed, _STREAM, place])
-            flaws = find_flaws(history)
+            history, flaws = _live_flawed(schedule, seed)
+            rng = np.random.default_rng([seed, _STREAM, place])
             chosen = sorted(rng.permutation(len(flaws))[:MOST].tolist())
             for number in chosen:
                 for how in DRAWS:
@@ -144,6 +145,13 @@ def correction_rows(
                             "steps": steps,
                             "last_is_valid": observations[-1] == flaws[number].right,
                         }
+
+
+# What was lived through is the same for every memory, and takes longer than all corrections of one.
+@lru_cache(maxsize=128)
+def _live_flawed(schedule: str, seed: int) -> tuple[History, list[Flaw]]:
+    history = live(schedule, seed)
+    return history, find_flaws(history)
 
 
 def correction_tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
