@@ -84,7 +84,7 @@ class Room(NamedTuple):
     things: tuple[RoomThing, ...]
 
 
-def _name_all(ids: list[str], kinds: list[str]) -> list[str]:
+def _name_all(kinds: list[str]) -> list[str]:
     """Kind and number of each, numbered as ALFWorld does: the last identifier of a kind is its first."""
     left = Counter(kinds)
     names = []
@@ -118,7 +118,7 @@ def draw_room(plan: int) -> Room:
     rng = np.random.default_rng([_STREAM, plan])
     spelt = {_mangle(one): kind_of_id(one) for one in found.receptacles}
     ids = sorted(spelt)
-    names = _name_all(ids, [spelt[one] for one in ids])
+    names = _name_all([spelt[one] for one in ids])
     receptacles = tuple(
         Receptacle(one, name, spelt[one], spelt[one] in kinds.opens) for one, name in zip(ids, names, strict=True)
     )
@@ -141,7 +141,7 @@ def draw_room(plan: int) -> Room:
         rng.shuffle(places)
         order[kind] = places
     listed = sorted((f"{kind}_bar_{copy + 1}", kind, copy) for kind in counts for copy in range(counts[kind]))
-    names = _name_all([one[0] for one in listed], [one[1] for one in listed])
+    names = _name_all([one[1] for one in listed])
     things = []
     for (one, kind, copy), name in zip(listed, names, strict=True):
         places, count = order[kind], counts[kind]

@@ -219,17 +219,14 @@ def distances(lake: Map, sources: Sequence[int] | None = None) -> list[int]:
     return found
 
 
-def shortest_path(lake: Map, goal: int | None = None) -> int | None:
-    """The length of the shortest way from the start to a goal, or `None` when there is none.
+def shortest_path(lake: Map) -> int | None:
+    """The length of the shortest way from the start to the nearest goal, or `None` when there is none.
 
     Args:
         lake: the map.
-        goal: that goal's state; the nearest one by default.
     """
-    found = distances(lake)
-    goals = [state for state, letter in enumerate(tiles(lake)) if letter == "G"] if goal is None else [goal]
-    lengths = [found[state] for state in goals if found[state] >= 0]
-    return min(lengths) if lengths else None
+    pairs = zip(tiles(lake), distances(lake), strict=True)
+    return min((length for letter, length in pairs if letter == "G" and length >= 0), default=None)
 
 
 def share_of_open_paths(old: Map, new: Map) -> float:
@@ -326,15 +323,12 @@ def horizon_values(model: Transitions, horizon: int, allowed: np.ndarray | None 
     return values
 
 
-def discounted_values(
-    model: Transitions, discount: float = 0.99, tolerance: float = 1e-12
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values and action values of the discounted lake by value iteration.
+def discounted_values(model: Transitions, discount: float = 0.99) -> tuple[np.ndarray, np.ndarray]:
+    """Values and action values of the discounted lake by value iteration, until no value changes by more than 1e-12.
 
     Args:
         model: the lake.
         discount: below 1, so that of two ways to the same goal the shorter one is better.
-        tolerance: iteration ends when no value changes by more than this.
 
     Returns:
         Values of shape `(S,)` and action values of shape `(S, 4)`.
@@ -350,22 +344,21 @@ def discounted_values(
     while True:
         action_values = paid + (on * values[model.next_state]).sum(axis=2)
         better = action_values.max(axis=1)
-        if np.abs(better - values).max() <= tolerance:
+        if np.abs(better - values).max() <= 1e-12:
             return better, action_values
         values = better
 
 
-def greedy_actions(action_values: np.ndarray, tie: float = TIE) -> np.ndarray:
-    """Every action that is best, ties included.
+def greedy_actions(action_values: np.ndarray) -> np.ndarray:
+    """Every action that is best, ties included: `TIE` is how far below the best an action may lie.
 
     Args:
         action_values: shape `(S, 4)`.
-        tie: how far below the best an action may lie.
 
     Returns:
         Booleans of shape `(S, 4)`.
     """
-    best: np.ndarray = action_values >= action_values.max(axis=1, keepdims=True) - tie
+    best: np.ndarray = action_values >= action_values.max(axis=1, keepdims=True) - TIE
     return best
 
 

@@ -118,20 +118,19 @@ def draw_map(arguments: Mapping[str, Any], below: Map | None, generator: np.rand
 
 
 @lru_cache(maxsize=1024)
-def ice_value(lake: Map, slip: float, horizon: int = HORIZON) -> float:
-    """The probability with which the best policy reaches a goal.
+def ice_value(lake: Map, slip: float) -> float:
+    """The probability with which the best policy reaches a goal within `HORIZON` steps.
 
     Args:
         lake: the map.
         slip: probability of not moving as intended.
-        horizon: how many steps it has.
 
     Example:
         >>> ice_value(("SFFG",), 0.0)
         1.0
     """
-    values = horizon_values(transitions(lake, slip=slip), horizon)
-    return float(values[horizon, tiles(lake).index("S")])
+    values = horizon_values(transitions(lake, slip=slip), HORIZON)
+    return float(values[HORIZON, tiles(lake).index("S")])
 
 
 @lru_cache(maxsize=256)

@@ -88,19 +88,15 @@ class GridOracle(PlanningOracle[GridSetting]):
     Args:
         source: the knobs at any tick.
         base: an instance of the environment; it is copied.
-        limit: the maximum number of steps of an episode; Minigrid's by default.
-
-    Raises:
-        ArgumentError: `limit` is below 1.
     """
 
-    def __init__(self, source: KnobSource, base: Any, limit: int | None = None) -> None:
+    def __init__(self, source: KnobSource, base: Any) -> None:
         self._base = copy.deepcopy(base)
         self._base.hold(())
         self._base.render_mode = None
-        if limit is None and self._base.agent_pos is None:
+        if self._base.agent_pos is None:
             self._base.reset(seed=0)  # BabyAI's levels set their limit then
-        super().__init__(source, int(self._base.max_steps) if limit is None else limit)
+        super().__init__(source, int(self._base.max_steps))
         self._models: dict[FrozenMapping, GridModel] = {}
 
     def setting(self, tick: int) -> GridSetting:

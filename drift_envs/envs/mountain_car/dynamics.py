@@ -122,13 +122,14 @@ def grid_points() -> tuple[np.ndarray, np.ndarray]:
     return grid[0].ravel(), grid[1].ravel()
 
 
-def car_magnitude(old: CarSetting, new: CarSetting, tolerance: float = 1e-7) -> float:
+def car_magnitude(old: CarSetting, new: CarSetting) -> float:
     """The share of pairs of state and push whose responses differ between two settings.
+
+    Differences of position and velocity up to 1e-7 do not count.
 
     Args:
         old: one setting.
         new: the other.
-        tolerance: differences of position and velocity up to this do not count.
 
     Returns:
         In [0, 1], over all grid points outside of both goals.
@@ -148,7 +149,7 @@ def car_magnitude(old: CarSetting, new: CarSetting, tolerance: float = 1e-7) -> 
         before, after = drive(old, positions, velocities, pushes), drive(new, positions, velocities, pushes)
         differs = before[2] != after[2]
         for one, other in zip(before[:2], after[:2], strict=True):
-            differs |= np.abs(one - other) > tolerance
+            differs |= np.abs(one - other) > 1e-7
         differing += int(differs.sum())
     return differing / (len(PUSHES) * len(positions))
 

@@ -354,12 +354,11 @@ def _run(
     return tuple(reported) if len(reported) == len(calls) else "the checks ended early"
 
 
-def run_command(files: Mapping[str, str], project: Project, command: str) -> str:
+def run_command(files: Mapping[str, str], command: str) -> str:
     """What a command of the project prints: the checks that contributors run.
 
     Args:
         files: all files: text by path.
-        project: the project.
         command: as `python NAME.py`, the file being one of the project.
     """
     found = re.fullmatch(r"python ([\w-]+\.py)", " ".join(command.split()))

@@ -246,7 +246,7 @@ class RepositoryEpisode:
         return {"written" if text is not None else "deleted": path}
 
     def _run_checks(self, command: str) -> dict[str, Any]:
-        output = run_command(self.files, self.project, command)
+        output = run_command(self.files, command)
         self._note(output)
         return {"output": output}
 

@@ -327,13 +327,13 @@ def test_a_false_refusal_reads_like_a_true_one(kind: str) -> None:
 
 def test_the_command_of_the_checks_runs_the_tests() -> None:
     project, _ = begin("add")
-    assert run_command(project.files(), project, project.check_command).endswith("OK")
+    assert run_command(project.files(), project.check_command).endswith("OK")
     broken = {**project.files(), project.rule_path(project.rules[0]): "raise RuntimeError('broken')"}
-    output = run_command(broken, project, project.check_command)
+    output = run_command(broken, project.check_command)
     assert "RuntimeError: broken" in output
     assert tempfile.gettempdir() not in output
     for command in ("python nothing.py", "rm -rf /", "python ../x.py", "", "python x.py; true"):
-        assert run_command(project.files(), project, command).endswith("no such command")
+        assert run_command(project.files(), command).endswith("no such command")
 
 
 def test_the_lists_of_conventions_agree() -> None:
