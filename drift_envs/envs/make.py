@@ -227,7 +227,8 @@ def make_plain(env_id: str, render_mode: str | None = None, folder: str | None =
         if module:
             importlib.import_module(module)
         modes = None if render_mode is None else _render_modes(own_id)
-        if render_mode is not None and modes is not None and not _can_render(render_mode, modes):
+        # `gymnasium.make` can show arrays in a window of its own
+        if modes is not None and render_mode not in modes and (render_mode != "human" or "rgb_array" not in modes):
             known = ", ".join(modes) or "none"
             raise ArgumentError(
                 f"`render_mode` of {env_id} should be one of its own: {known}. Received {render_mode!r}"
@@ -238,9 +239,10 @@ def make_plain(env_id: str, render_mode: str | None = None, folder: str | None =
     except ModuleNotFoundError as error:
         raise UnknownChoiceError(f"there is no environment `{env_id}`: {_explain(env_id, error, folder)}") from error
     except gym.error.UnregisteredEnv as error:
-        raise UnknownChoiceError(
-            f"there is no environment `{env_id}`: {_words(error)}{_who_registers(own_id, module)}"
-        ) from error
+        advice = f"One that a module of yours registers is written `MODULE:{own_id}`"
+        if module:  # its file may be another than was meant
+            advice = f"It is not registered by {getattr(sys.modules[module], '__file__', None) or module}"
+        raise UnknownChoiceError(f"there is no environment `{env_id}`: {_words(error)} {advice}") from error
     except Exception as error:  # whatever a module or a constructor of another package raises
         raise ArgumentError(f"{env_id} cannot be made: {describe_error(error) or _words(error)}") from error
     if env.spec is not None and env.spec.max_episode_steps is None:
@@ -352,24 +354,12 @@ def _explain(env_id: str, error: ModuleNotFoundError, folder: str | None) -> str
     return f"there is no module `{module}`; install the package that registers `{name}`"
 
 
-def _who_registers(own_id: str, module: str) -> str:
-    """The file that should register an id, which may be another than was meant; or how to name a module."""
-    if module:
-        return f" It is not registered by {getattr(sys.modules[module], '__file__', None) or module}"
-    return f" One that a module of yours registers is written `MODULE:{own_id}`"
-
-
 def _render_modes(env_id: str) -> list[str] | None:
     """The render modes that an environment's class declares; `None` where only a function is registered."""
     creator: Any = gym.spec(env_id).entry_point
     creator = gym.envs.registration.load_env_creator(creator) if isinstance(creator, str) else creator
     metadata = getattr(creator, "metadata", None)
     return list(metadata.get("render_modes") or ()) if isinstance(metadata, dict) else None
-
-
-def _can_render(mode: str, modes: list[str]) -> bool:
-    """Whether `gymnasium.make` can provide a render mode; it shows arrays in a window of its own."""
-    return mode in modes or (mode == "human" and "rgb_array" in modes)
 
 
 def _silence_pygame(render_mode: str | None) -> None:

@@ -137,7 +137,9 @@ def apply(layout: Layout, facts: RoomFacts, move: Move | None) -> RoomFacts | No
     if command == "move to":
         can = kind in load_kinds().holds[one.kind] and (is_open or not one.opens)
         return facts._replace(held=NOWHERE, places=_moved(facts, thing, place)) if can else None
-    if TREATS.get(one.kind) != command or kind not in _takers(command):
+    kinds = load_kinds()
+    takers = {"heat with": kinds.heatable, "cool with": kinds.coolable, "clean with": kinds.cleanable}
+    if TREATS.get(one.kind) != command or kind not in takers[command]:
         return None
     effect = layout.effects[one.kind]
     if effect == "nothing":
@@ -157,11 +159,6 @@ def _is_lamp(layout: Layout, thing: int) -> bool:
 
 def _moved(facts: RoomFacts, thing: int, place: int) -> tuple[int, ...]:
     return (*facts.places[:thing], place, *facts.places[thing + 1 :])
-
-
-def _takers(command: str) -> frozenset[str]:
-    kinds = load_kinds()
-    return {"heat with": kinds.heatable, "cool with": kinds.coolable, "clean with": kinds.cleanable}[command]
 
 
 def solve_task(layout: Layout, task: HouseholdTask, start: RoomFacts | None = None, limit: int = LIMIT) -> RoomPlans:

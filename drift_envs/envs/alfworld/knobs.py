@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache, lru_cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
@@ -184,24 +185,20 @@ def find_package() -> None:
     Raises:
         MissingDependencyError: a package is missing or has another version.
     """
-    found = {name: _read_version(name) for name in VERSIONS}
-    wrong = [name for name, wanted in VERSIONS.items() if found[name] != wanted]
+    found = {}
+    for name in VERSIONS:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    wrong = [name for name, wanted in VERSIONS.items() if found.get(name) != wanted]
     if wrong:
         names = " and ".join(f"`{name}` {VERSIONS[name]}" for name in wrong)
-        others = ", ".join(f"{name} {found[name]}" for name in wrong if found[name])
+        others = ", ".join(f"{name} {found[name]}" for name in wrong if found.get(name))
         raise MissingDependencyError(
             f'{names} should be installed, run `pip install ".[alfworld]"` in a checkout of drift-envs and '
             f"`pip install --no-deps alfworld=={VERSIONS['alfworld']}`{f'. Received {others}' if others else ''}",
             wrong,
             ["alfworld"],
         )
-
-
-def _read_version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 @cache

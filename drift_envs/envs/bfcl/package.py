@@ -159,19 +159,20 @@ def load_tasks() -> Mapping[int, BfclTask]:
     """
     folder, name = find_package(), f"BFCL_v4_{CATEGORY}.json"
     published = {entry["id"]: entry["ground_truth"] for entry in _read_lines(folder / "possible_answer" / name)}
-    tasks = (_read_task(entry, published[entry["id"]]) for entry in _read_lines(folder / name))
-    return MappingProxyType({task.number: task for task in tasks if len(task.requests) == len(task.reference)})
-
-
-def _read_task(entry: Mapping[str, Any], published: list[list[str]]) -> BfclTask:
-    return BfclTask(
-        number=int(entry["id"].rpartition("_")[2]),
-        requests=tuple("\n".join(one["content"] for one in turn) for turn in entry["question"]),
-        engines=tuple(entry["involved_classes"]),
-        scenario=entry["initial_config"],
-        excluded=frozenset(entry.get("excluded_function", ())),
-        reference=tuple(tuple(parse_published_call(text, load_tools()) for text in turn) for turn in published),
-    )
+    tasks = {}
+    for entry in _read_lines(folder / name):
+        turns = published[entry["id"]]
+        task = BfclTask(
+            number=int(entry["id"].rpartition("_")[2]),
+            requests=tuple("\n".join(one["content"] for one in turn) for turn in entry["question"]),
+            engines=tuple(entry["involved_classes"]),
+            scenario=entry["initial_config"],
+            excluded=frozenset(entry.get("excluded_function", ())),
+            reference=tuple(tuple(parse_published_call(text, load_tools()) for text in turn) for turn in turns),
+        )
+        if len(task.requests) == len(task.reference):
+            tasks[task.number] = task
+    return MappingProxyType(tasks)
 
 
 def parse_published_call(text: str, tools: Mapping[str, PackageTool]) -> PackageCall:

@@ -83,7 +83,10 @@ class CarOracle(PlanningOracle[CarSetting]):
         here = _read_state(state)
         before = _responses(old, here, _read_push(old, action))
         after = _responses(new, here, _read_push(new, action))
-        return any(not _is_same(a, b) or a.probability != b.probability for a, b in zip(before, after, strict=True))
+        return any(
+            math.dist(a[:2], b[:2]) > 1e-7 or a.at_goal != b.at_goal or a.probability != b.probability
+            for a, b in zip(before, after, strict=True)
+        )
 
     def response(self, state: Any, action: Any, tick: int) -> tuple[Response, ...]:
         """All possible responses, most probable first.
@@ -151,10 +154,6 @@ def _responses(setting: CarSetting, state: tuple[float, float], push: float) -> 
     if setting.transient and not setting.continuous:
         pushes += [(other, setting.transient / 2) for other in (-1.0, 0.0, 1.0) if other != push]
     return sorted(_CarResponse(*drive_one(setting, *state, each), probability) for each, probability in pushes)
-
-
-def _is_same(one: _CarResponse, other: _CarResponse) -> bool:
-    return math.dist(one[:2], other[:2]) <= 1e-7 and one.at_goal == other.at_goal
 
 
 def _read_state(state: Any) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -370,9 +370,9 @@ def make_schemas() -> list[dict[str, Any]]:
 
 def describe_tools() -> str:
     """The tools in words, a line each."""
-    return "\n".join(f"{tool['name']}({', '.join(_describe(tool))}) - {tool['description']}" for tool in TOOLS)
-
-
-def _describe(tool: Mapping[str, Any]) -> Iterable[str]:
-    schema = tool["inputSchema"]
-    return (f"{name}{'' if name in schema['required'] else '?'}: text" for name in schema["properties"])
+    lines = []
+    for tool in TOOLS:
+        schema = tool["inputSchema"]
+        arguments = (f"{name}{'' if name in schema['required'] else '?'}: text" for name in schema["properties"])
+        lines.append(f"{tool['name']}({', '.join(arguments)}) - {tool['description']}")
+    return "\n".join(lines)

@@ -260,12 +260,9 @@ def draw_rule(name: str, area: str, rng: np.random.Generator) -> ChargeRule:
         rng: the generator.
     """
     percent = Decimal(int(rng.integers(3, 60))) / 4
+    percent = percent.quantize(Decimal(1)) if percent == percent.to_integral_value() else percent.normalize()
     daily = Decimal(int(rng.integers(2, 40))) / 20
-    return ChargeRule(name, area, _trim(percent), daily.quantize(Decimal("0.01")), int(rng.integers(2, 8)))
-
-
-def _trim(number: Decimal) -> Decimal:
-    return number.quantize(Decimal(1)) if number == number.to_integral_value() else number.normalize()
+    return ChargeRule(name, area, percent, daily.quantize(Decimal("0.01")), int(rng.integers(2, 8)))
 
 
 def start_project(number: int, conventions: Conventions) -> Project:

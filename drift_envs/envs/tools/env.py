@@ -58,11 +58,11 @@ def draw_desk_picture(episode: DeskEpisode) -> NDArray[np.uint8]:
     for left, title in ((2 * _GAP, "Calls"), (_MIDDLE + _GAP, "Records that were looked up; * written")):
         write_lines(surface, [title], _TOP - _LINE, _FAINT, left=left)
     room = (MARKS_TOP - _TOP - 2 * _GAP) // _LINE
-    calls = [
-        line
-        for call in episode.calls
-        for line in textwrap.wrap(_call_words(call), _CHARACTERS, subsequent_indent="   ")
-    ]
+    calls: list[str] = []
+    for text in episode.calls:
+        call = json.loads(text)
+        words = f"{call['tool']}({', '.join(f'{name}={value}' for name, value in call['arguments'].items())})"
+        calls += textwrap.wrap(words, _CHARACTERS, subsequent_indent="   ")
     answer = textwrap.wrap(f"answer: {json.dumps(episode.answer)}", _CHARACTERS)[:6]
     write_lines(surface, calls[-(room - len(answer) - 1) :], _TOP + _GAP, _CALL)
     below = MARKS_TOP - 2 * _GAP - _LINE * len(answer)
@@ -97,11 +97,6 @@ def write_lines(
     for number, line in enumerate(lines):
         shown = cut_text(font, line, WIDTH - left - _GAP)
         surface.blit(font.render(shown, True, ink), (left, top + step * number))
-
-
-def _call_words(text: str) -> str:
-    call = json.loads(text)
-    return f"{call['tool']}({', '.join(f'{name}={value}' for name, value in call['arguments'].items())})"
 
 
 def _record_lines(episode: DeskEpisode) -> list[str]:

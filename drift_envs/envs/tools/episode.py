@@ -153,7 +153,8 @@ def restore_episode(desk: Desk, request: ServiceRequest, text: str, others: Iter
         episode.records = dict(shown["records"])
         episode.calls = tuple(json.dumps(call) for call in shown["calls"])
         episode.answer = dict(shown["answer"])
-        seen = frozenset(_read_id(one) for one in ids_in([*episode.records.values()]))
+        # an id is a number, or a letter and a number
+        seen = frozenset(int(str(one).rpartition("-")[2]) for one in ids_in([*episode.records.values()]))
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise ArgumentError(f"`state` should be a state of the desk as JSON. Received {str(text)[:200]!r}") from error
     for call in episode.calls:
@@ -164,11 +165,6 @@ def restore_episode(desk: Desk, request: ServiceRequest, text: str, others: Iter
                 break
     episode.state = episode.state._replace(seen=seen)
     return episode
-
-
-def _read_id(value: Any) -> int:
-    """The number of an id in any form."""
-    return int(str(value).rpartition("-")[2])
 
 
 def _replay(desk: Desk, state: DeskState, text: str) -> DeskState | None:
@@ -254,7 +250,8 @@ class _Candidates:
         self._desk, self._request, self._goal = desk, request, goal
         self._records = desk.database.records
         offered = {tool.name for tool in desk.interface.tools}
-        writes = [one for one in [*self._writes(dict(goal.changes)), *self._end()] if one[0] in offered]
+        end: _Candidate = ("finish", {}, {}) if goal.end == "finish" else ("hand_over", {"order_id": request.order}, {})
+        writes = [one for one in [*self._writes(dict(goal.changes)), end] if one[0] in offered]
         reads = [one for one in self._reads(self._needs(writes)) if one[0] in offered]
         self._calls = [(self._fill(tool, arguments), missing) for tool, arguments, missing in (*reads, *writes)]
 
@@ -377,12 +374,6 @@ class _Candidates:
             yield "update_city", {"customer_id": key, "city": city}, missing
         else:
             yield "redirect_order", {"order_id": key, "street": street, "city": city}, missing
-
-    def _end(self) -> Iterator[_Candidate]:
-        if self._goal.end == "finish":
-            yield "finish", {}, {}
-        else:
-            yield "hand_over", {"order_id": self._request.order}, {}
 
 
 @lru_cache(maxsize=2048)
