@@ -122,10 +122,6 @@ def copied(value: Any) -> Any:
     return tuple(map(copied, value)) if isinstance(value, tuple) else value
 
 
-def _is_whole(value: object) -> bool:
-    return is_number(value) and float(value).is_integer()
-
-
 def _is_rows(value: object) -> bool:
     return isinstance(value, (list, tuple)) and all(isinstance(row, str) for row in value)
 
@@ -136,7 +132,7 @@ def _is_numbers(value: object) -> bool:
 
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "float": ("a number", is_number),
-    "integer": ("a whole number", _is_whole),
+    "integer": ("a whole number", lambda value: is_number(value) and float(value).is_integer()),
     "boolean": ("true or false", lambda value: isinstance(value, (bool, np.bool_))),
     "string": ("a string", lambda value: isinstance(value, str)),
     "mapping": ("a mapping", lambda value: isinstance(value, Mapping)),

@@ -147,8 +147,11 @@ def _play_in_terminal(env: gym.Env[Any, Any], episodes: int | None, every: int, 
     observation, info = env.reset(seed=seed)
     show(observation)
     while episodes is None or len(scores) < episodes:
-        line = _read_line()
-        if line is None or line == "q":
+        try:
+            line = input("> ").strip()
+        except EOFError:
+            break
+        if line == "q":
             break
         if line == "?":
             print("\n".join(f"{number:3} {action}" for number, action in enumerate(info["actions"], 1)))
@@ -172,14 +175,6 @@ def _play_in_terminal(env: gym.Env[Any, Any], episodes: int | None, every: int, 
             show(observation)
     env.close()
     print(f"{len(scores)} episodes, {sum(score > 0 for score in scores)} with a score")
-
-
-def _read_line() -> str | None:
-    """A line that was typed, `None` at the end of the input."""
-    try:
-        return input("> ").strip()
-    except EOFError:
-        return None
 
 
 def _choose(line: str, actions: Sequence[str]) -> str:

@@ -64,7 +64,8 @@ def classify_statement(
     """
     kinds = dict.fromkeys(map(str.casefold, never), "never")
     kinds |= dict.fromkeys(map(str.casefold, stale), "stale") | dict.fromkeys(map(str.casefold, present), "present")
-    named = {kinds[value] for value in _find(frozenset(kinds), statement.casefold())}
+    kinds.pop("", None)
+    named = {kinds[value] for value in _pattern(frozenset(kinds)).findall(statement.casefold())} if kinds else set()
     if "present" in named:
         return "mixed" if len(named) > 1 else "present"
     return "stale" if "stale" in named else "never" if named else None
@@ -76,11 +77,7 @@ def _pattern(values: frozenset[str]) -> re.Pattern[str]:
         start, end = (r"\b" if re.match(r"\w", edge) else "" for edge in (value[0], value[-1]))
         return f"{start}{re.escape(value)}{end}"
 
-    return re.compile("|".join(map(bound, sorted(filter(None, values), key=lambda value: (-len(value), value)))))
-
-
-def _find(values: frozenset[str], text: str) -> list[str]:
-    return _pattern(values).findall(text) if values - {""} else []
+    return re.compile("|".join(map(bound, sorted(values, key=lambda value: (-len(value), value)))))
 
 
 def count_statements(

@@ -141,7 +141,8 @@ class DriftOverlay(InternalWrapper, RecordConstructorArgs):
             "episode_step": f"episode {state.episode}, step {state.tick}",
         }
         time = times[timeline.schedule.clock]
-        first = f"phase {state.phase}, {time}, score {_show_score(self._score)}"
+        score = ", ".join(f"{one:.4g}" for one in np.ravel(self._score))
+        first = f"phase {state.phase}, {time}, score {score}"
         old = self._before()
         if old is None:
             return first, "nothing has changed yet" if phase.index == 0 else ""
@@ -173,10 +174,6 @@ def _as_rgb(picture: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if grey.ndim != 3 or grey.shape[2] not in (1, 3, 4):
         raise ArgumentError(f"a picture should have the shape (height, width, 3). Received one of {picture.shape}")
     return np.repeat(grey, 3, axis=2) if grey.shape[2] == 1 else grey[..., :3]
-
-
-def _show_score(score: Any) -> str:
-    return f"{score:.4g}" if np.ndim(score) == 0 else ", ".join(f"{one:.4g}" for one in np.ravel(score))
 
 
 class ScreenWindow(InternalWrapper, HumanRendering[Any, Any]):

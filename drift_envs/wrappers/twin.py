@@ -251,7 +251,8 @@ class Snapshot:
         base = inner.unwrapped
         self._kind = type(base)
         self._base = base  # parts of the state may refer to it
-        self._state = _copied(base, copy_parts, _save(base), {id(base): base})
+        state = base.save_state() if isinstance(base, TunableEnv) else episode_attributes(base)
+        self._state = _copied(base, copy_parts, state, {id(base): base})
         self._random = [copy.deepcopy(generator.bit_generator.state) for generator in _generators_of(inner)]
         self._layers = _layers_of(inner)
         self._episode = {name: copy.deepcopy(layer.save_episode()) for name, layer in self._layers.items()}
@@ -277,7 +278,11 @@ class Snapshot:
             raise ArgumentError(f"`into` should be a {self._kind.__name__}. Received {type(base).__name__}")
         drifting = find_drift(inner)
         with nullcontext() if drifting is None else drifting.unchanged():
-            _load(base, copy_parts(self._state, {id(self._base): base}))
+            copied = copy_parts(self._state, {id(self._base): base})
+            if isinstance(base, TunableEnv):
+                base.load_state(copied)
+            else:
+                vars(base).update(copied)
         if target is self._env:
             for generator, state in zip(_generators_of(inner), self._random, strict=False):
                 generator.bit_generator.state = copy.deepcopy(state)
@@ -295,18 +300,3 @@ def _generators_of(env: gym.Env[Any, Any]) -> list[np.random.Generator]:
     """The random generator of an environment, and that of the noise of its observations."""
     effects = [layer.noise for layer in layers(env) if isinstance(layer, Effects)]
     return [env.unwrapped.np_random, *(noise for noise in effects if noise is not None)]
-
-
-def _save(base: gym.Env[Any, Any]) -> dict[str, Any]:
-    """The attributes that hold the state of the episode."""
-    if isinstance(base, TunableEnv):
-        return base.save_state()
-    return episode_attributes(base)
-
-
-def _load(base: gym.Env[Any, Any], state: dict[str, Any]) -> None:
-    """Set the attributes that hold the state of the episode."""
-    if isinstance(base, TunableEnv):
-        base.load_state(state)
-    else:
-        vars(base).update(state)
