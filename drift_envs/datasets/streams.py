@@ -252,7 +252,7 @@ def write_minari(
             dataset = None
             for lifetime in range(manifest["lifetimes"]):
                 for table in folder.tables(lifetime):
-                    episodes = list(_episodes(minari, table, env))
+                    episodes = list(_episodes(table, env))
                     if dataset is None:
                         dataset = _create(minari, name, episodes, env, manifest)
                     else:
@@ -280,7 +280,7 @@ def _create(minari: Any, name: str, episodes: list[Any], env: gym.Env[Any, Any],
         )
 
 
-def _episodes(minari: Any, table: Any, env: gym.Env[Any, Any]) -> Iterator[Any]:
+def _episodes(table: Any, env: gym.Env[Any, Any]) -> Iterator[Any]:
     """The episodes of a part."""
     buffer = import_module("minari.data_collector").EpisodeBuffer
     observations = decode("observation", env.observation_space, table)

@@ -523,7 +523,7 @@ class _Compiler:
                 for place, knob in enumerate(others):
                     if knob.name in getattr(drift, operation):
                         self._add_object(index, place, knob, operation, drift)
-        self._permutations = {knob.name: self._close(place, knob) for place, knob in enumerate(others)}
+        self._permutations = {knob.name: self._close(knob) for knob in others}
 
     def _base(self, knob: Knob) -> Value:
         written = self.schedule.base.get(knob.name, knob.default)
@@ -593,7 +593,7 @@ class _Compiler:
             f"`ticks` should be given for {self.schedule.name!r}, whose drift {drift.name!r} has {what}. Received none"
         )
 
-    def _close(self, place: int, knob: Knob) -> list[list[int]]:
+    def _close(self, knob: Knob) -> list[list[int]]:
         """Find all values that swaps lead to; returns for each drift the index after its swap, by index before."""
         found = self.objects[knob.name]
         after: list[list[int]] = [[] for _ in range(len(self.arrays["first"]))]

@@ -135,11 +135,8 @@ class LifetimeServer(ABC):
     def _life(self) -> Any:
         return self._server.request_context.lifespan_context
 
-    def run_stdio(self) -> None:
+    async def run_stdio(self) -> None:
         """Serve the client that started this process, until it closes the connection."""
-        anyio.run(self._run_stdio)
-
-    async def _run_stdio(self) -> None:
         # copies, since the package closes what it is given, and this process flushes its output at the end
         with (
             open(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as source,
@@ -307,7 +304,7 @@ def serve_stdio(server: LifetimeServer) -> None:
     """
     if sys.stdin is None or sys.stdout is None:
         raise ArgumentError("standard input and output should be open: the client talks over them")
-    server.run_stdio()
+    anyio.run(server.run_stdio)
 
 
 def serve_http(server: LifetimeServer, port: int = 0) -> None:

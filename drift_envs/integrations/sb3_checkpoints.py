@@ -52,12 +52,11 @@ def restore_generators(saved: dict[str, Any]) -> None:
     random.setstate(from_plain(saved["python"]))
 
 
-def warn_of_new_time(model: BaseAlgorithm, stacklevel: int = 3) -> None:
+def warn_of_new_time(model: BaseAlgorithm) -> None:
     """Warn of a model that has trained and goes on in an environment that is at its beginning.
 
     Args:
         model: the model, when its training begins.
-        stacklevel: as in `warnings.warn`.
 
     Warns:
         DriftWarning: if it does.
@@ -67,7 +66,7 @@ def warn_of_new_time(model: BaseAlgorithm, stacklevel: int = 3) -> None:
             f"the model has trained for {model.num_timesteps} steps, and its environment is at tick 0: the schedule "
             "begins again. `drift_envs.integrations.sb3.CheckpointCallback` stores and restores where it stood",
             DriftWarning,
-            stacklevel=stacklevel,
+            stacklevel=3,
         )
 
 

@@ -164,18 +164,17 @@ def knob_setter(tunable: Any) -> Callable[[Mapping[str, Value]], None]:
     return setter
 
 
-def knob_table(env: gym.Env[Any, Any], schedule: Schedule | None = None) -> KnobTable:
+def knob_table(env: gym.Env[Any, Any]) -> KnobTable:
     """All knobs that a schedule may drive in an environment: its own, and those that need no attribute.
 
     Args:
         env: the environment.
-        schedule: a schedule whose section `knobs` declares attributes.
 
     Example:
         >>> "masspole" in knob_table(gym.make("CartPole-v1"))
         True
     """
-    return _with_effects(find_tunable(env, None if schedule is None else schedule.knobs), env)
+    return _with_effects(find_tunable(env), env)
 
 
 def find_tunable(env: gym.Env[Any, Any], knobs: Knobs | None = None) -> Any:
