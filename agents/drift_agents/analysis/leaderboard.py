@@ -161,17 +161,16 @@ def row_names(standings: Standings, names: Mapping[Key, str] | None = None) -> d
     }
 
 
-def tabulate_standings(standings: Standings, names: Mapping[Key, str] | None = None, most: int | None = None) -> Table:
+def tabulate_standings(standings: Standings, names: Mapping[Key, str] | None = None) -> Table:
     """The agents as a table of at most eight columns.
 
     Args:
         names: names of some agents that replace those of their parts.
-        most: how many ranked rows are kept, the best ones; all if not given.
     """
     table = Table("", ("agent", "rank", "area", "x1", "x1.5", UNLIMITED, "gain", "probes, %"))
     rows = row_names(standings, names)
     ranked = [one for one in standings.ranked if one.key in rows]
-    for one in (*ranked[:most], *standings.references):
+    for one in (*ranked, *standings.references):
         table.add(
             rows[one.key],
             MISSING if one.reference else _format_rank(standings.rank(one), one),

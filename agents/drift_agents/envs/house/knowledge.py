@@ -272,10 +272,8 @@ class HouseBeliefs:
     def kinds(self) -> tuple[str, ...]:
         """The kinds that the word may refer to, the most believable first."""
         word = self.errand.thing
-        candidates = [word] + ([LIKE[word]] if word in LIKE else [])
-        if not self.explores and len(candidates) > 1:
-            candidates = candidates[:1]
-        failures = {kind_of(thing) for thing, place, ways in self.own_failures() if self._blames_word(thing, ways)}
+        candidates = [word, LIKE[word]] if self.explores and word in LIKE else [word]
+        failures = {kind_of(thing) for thing, _, ways in self.own_failures() if self._blames_word(ways)}
         beliefs = {kind: self._believe_word(kind) for kind in candidates}
 
         def rank(kind: str) -> tuple[int, float]:
@@ -310,7 +308,7 @@ class HouseBeliefs:
         kinds = [kind_of(thing) for thing in {thing: None for thing, _, _ in found}]
         return [one for one in found if kinds.count(kind_of(one[0])) >= self.errand.number]
 
-    def _blames_word(self, thing: str, ways: tuple[Way, ...]) -> bool:
+    def _blames_word(self, ways: tuple[Way, ...]) -> bool:
         """Whether a failed attempt shows that the word means something else."""
         marks = self.known.marks
         return not self.errand.mark or any(way in marks and self.errand.mark in marks[way].value for way in ways)

@@ -251,7 +251,9 @@ class _HouseDecision(HouseBeliefs):
             return step
         if place != shown.at:
             return None if self.is_shut(place) else f"go to {place}"
-        return self._unlock(place) if shown.door == "closed" else None
+        if shown.door == "closed" and shown.holds == NOTHING and not shown.says and not self.is_locked(place):
+            return f"open {place}"
+        return None
 
     def _look_for(self, kind: str) -> str | None:
         """Look into furniture that was not visited in this episode."""
@@ -302,12 +304,6 @@ class _HouseDecision(HouseBeliefs):
         return pick([place for place in places if rank(place) == best], self.rng)
 
     # Keys.
-
-    def _unlock(self, place: str) -> str | None:
-        """Open a door here with what is in the hand, or fetch a key."""
-        if self.shown.holds == NOTHING and not self.is_locked(place):
-            return None if self.shown.says else f"open {place}"
-        return self._unlock_from_afar(place)
 
     def _unlock_from_afar(self, place: str) -> str | None:
         """On the way to the key of a door; `None` if no keychain is left to try."""

@@ -221,13 +221,14 @@ class _ShopDecision:
         if self._is_sold_out(listing):
             return -1.0
         paid = [  # for this task at this price
-            (purchase, belief)
+            belief.value
             for purchase, belief in self.knowledge.purchases.items()
             if purchase.asin == listing.asin
             and purchase.instruction == self.page.instruction
             and purchase.price in ("", listing.price)
+            and not self._has_wrong_color(purchase)
         ]
-        best = max((belief.value for purchase, belief in paid if not self._has_wrong_color(purchase)), default=0.0)
+        best = max(paid, default=0.0)
         if best >= SATISFIED:
             return 1 + best
         article = self.knowledge.articles.get(listing.title, UNKNOWN)
@@ -236,11 +237,11 @@ class _ShopDecision:
         if price is not None and price > self.instruction.limit:
             value -= OVER_LIMIT
         if article.options is None:
-            value -= 0 if self._is_likely(listing) else FEW_WORDS
+            words = self.instruction.words
+            value -= FEW_WORDS if 3 * len(words & stems(listing.title)) <= len(words) else 0
         elif self.prior and not self._may_have_color(article.options):
             value -= NO_MATCHING_COLOR
-        paid_values = [belief.value for purchase, belief in paid if not self._has_wrong_color(purchase)]
-        return min([value, *paid_values])
+        return min([value, *paid])
 
     def _is_sold_out(self, listing: Listing) -> bool:
         """Whether a listing is sold out according to records that are not stale."""
@@ -248,11 +249,6 @@ class _ShopDecision:
         if listing.asin == self.page.asin or offer is None or self._is_stale(offer):
             return False  # the present page is shown
         return any(word in offer.lines[-1].lower() for word in _SOLD_OUT)
-
-    def _is_likely(self, listing: Listing) -> bool:
-        """Whether a title has more than a third of the words."""
-        words = self.instruction.words
-        return 3 * len(words & stems(listing.title)) > len(words)
 
     def _shortfall(self, listing: Listing, article: Article) -> float:
         """The number of missing words and choices; a word that may be on an unread page counts `UNREAD_WORD`."""
