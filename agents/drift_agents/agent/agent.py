@@ -222,9 +222,11 @@ class Agent:
             )
             decision = self.controller.act(state, self.memory, self.policy, render, self._rng)
             check_decision(self.controller, decision)
-            action, is_valid = _read_action(decision.reply.text, actions)
+            named = read_named(decision.reply.text, actions)
+            # Gymnasium has no empty action, so an invalid reply stands for the first one; it is counted.
+            action = actions[0] if named is None else named
             prompt = decision.view.render()
-            totals.add_decision(decision, prompt, is_valid)
+            totals.add_decision(decision, prompt, named is not None)
             newest = self._newest_step(state, action)
             verdict = self.verifier.consider(state, action, self.memory, prefix, self.clock)
             if verdict is not None:
@@ -446,12 +448,3 @@ class _EpisodeTotals:
         """Add a verdict that belongs to no outcome, so that it cannot be a surprise."""
         self.probes += verdict.cost
         self.realignments += verdict.realigned
-
-
-def _read_action(reply: str, admissible: list[str]) -> tuple[str, bool]:
-    """The admissible action that the reply names, and whether it names one.
-
-    Gymnasium has no empty action, so an invalid reply stands for the first one; it is counted.
-    """
-    named = read_named(reply, admissible)
-    return (admissible[0], False) if named is None else (named, True)

@@ -309,23 +309,20 @@ def _read_parquet(path: Path) -> EvidenceTable:
             f"{about.get('format')!r} with the columns {', '.join(table.column_names)}"
         )
     # Cells are told apart by numbers: grouping two million rows by six texts takes many seconds.
-    codes = {field: _codes(table[field].combine_chunks()) for field in CELL[:-1]}
+    columns = {field: table[field].combine_chunks() for field in CELL[:-1]}
+    codes = {field: column.indices.to_numpy() for field, column in columns.items()}
     seeds = table["seed"].to_numpy()
     fresh = np.ones(len(table), bool)
-    fresh[1:] = np.any([numbers[1:] != numbers[:-1] for numbers in (*(own for own, _ in codes.values()), seeds)], 0)
+    fresh[1:] = np.any([numbers[1:] != numbers[:-1] for numbers in (*codes.values(), seeds)], 0)
     starts = np.flatnonzero(fresh)
-    cells = pd.DataFrame({field: names[numbers[starts]] for field, (numbers, names) in codes.items()})
+    names = {field: np.array(column.dictionary.to_pylist(), dtype=object) for field, column in columns.items()}
+    cells = pd.DataFrame({field: names[field][numbers[starts]] for field, numbers in codes.items()})
     cells["seed"] = seeds[starts]
     cells["episodes"] = np.diff(np.append(starts, len(table)))
     kinds = {"phase": np.int64, "score": np.float64, "steps": np.int64, "probe_steps": np.int64}
     episodes = pd.DataFrame({field: table[field].to_numpy().astype(kinds[field]) for field in EPISODE})
     players = {tuple(one.pop("key")): one for one in about["players"]}
     return EvidenceTable(about["version"], about["schedules"], players, cells, episodes)
-
-
-def _codes(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers and the labels of a dictionary column."""
-    return column.indices.to_numpy(), np.array(column.dictionary.to_pylist(), dtype=object)
 
 
 def _import_pyarrow() -> tuple[Any, Any]:

@@ -210,7 +210,8 @@ def _sum_up(file: str, players: Sequence[_Player], everyone: Sequence[_Player]) 
         if found is None:
             played = [one for one in everyone if one.cell]
             alike = [one.each for one in played if one.name == player.name] or [one.each for one in played]
-            found = _mean(alike).times(player.episodes)
+            mean = _Duration(*(sum(column) / len(alike) for column in zip(*alike, strict=True)))
+            found = mean.times(player.episodes)
         processor += found.processor * len(player.cells)
         waiting += found.waiting * len(player.cells)
     cells = sum(len(player.cells) for player in players)
@@ -218,10 +219,6 @@ def _sum_up(file: str, players: Sequence[_Player], everyone: Sequence[_Player]) 
     return PlayingTime(
         file, cells, episodes, processor, waiting, len(players), sum(one.cell is not None for one in players)
     )
-
-
-def _mean(durations: Sequence[_Duration]) -> _Duration:
-    return _Duration(*(sum(column) / len(durations) for column in zip(*durations, strict=True)))
 
 
 def print_playing_time(experiment: Experiment, jobs: int | None, console: Console, verbosity: Verbosity) -> None:

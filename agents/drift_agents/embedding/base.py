@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise, starmap
 from typing import Any, Protocol, runtime_checkable
@@ -159,7 +159,9 @@ class HashedEmbedding:
 @lru_cache(maxsize=CACHED)
 def _embed(text: str, dimension: int) -> NDArray[np.float64]:
     """The vector of one text; read-only."""
-    hashes = np.fromiter(_hash_features(text), np.int64)
+    words = _WORD.findall(text.casefold())
+    features = chain(map(_hash_word, words), starmap(_hash_pair, pairwise(words)))
+    hashes = np.fromiter(chain.from_iterable(features), np.int64)
     signs = np.where(hashes & 1, 1.0, -1.0)
     vector = np.bincount((hashes >> 1) % dimension, signs, dimension).astype(np.float64)
     # Whole numbers so far, so this sum is exact in any order.
@@ -168,12 +170,6 @@ def _embed(text: str, dimension: int) -> NDArray[np.float64]:
         vector /= length
     vector.flags.writeable = False
     return vector
-
-
-def _hash_features(text: str) -> Iterator[int]:
-    """The hashes of words, pairs of neighbouring words and runs of letters, which go on across a blank."""
-    words = _WORD.findall(text.casefold())
-    return chain(chain.from_iterable(map(_hash_word, words)), chain.from_iterable(starmap(_hash_pair, pairwise(words))))
 
 
 # Cached by word and by pair, since texts of an agent have few of either and many runs.

@@ -39,17 +39,13 @@ def instruct(messages: Sequence[Message], schema: Mapping[str, Any], form: str, 
     if form == "text":
         text = f"End your answer with: {_tags(schema)}"
     elif trusted and is_enforced(schema, form):
-        text = f"Answer with a JSON object alone, with {_keys(schema)}."
+        keys = [json.dumps(key, ensure_ascii=False) for key in schema["properties"]]
+        text = f"Answer with a JSON object alone, with the {'key' if len(keys) == 1 else 'keys'} {', '.join(keys)}."
     elif form == TOOL:
         text = f"Answer by calling the function `{function_name(schema)}`."
     else:
         text = f"Answer with JSON alone, by this schema: {_to_json(schema)}"
     return [*before, Message(last.role, f"{last.content}\n\n{text}")]
-
-
-def _keys(schema: Mapping[str, Any]) -> str:
-    names = [json.dumps(name, ensure_ascii=False) for name in schema["properties"]]
-    return f"the {'key' if len(names) == 1 else 'keys'} {', '.join(names)}"
 
 
 def is_enforced(schema: Mapping[str, Any], form: str) -> bool:

@@ -207,7 +207,11 @@ class MiniwobPlanner(ParsedPlanner[ShownWebPage]):
     def _choose(self, shown: ShownWebPage, view: PromptView, rng: np.random.Generator) -> str:
         wanted = _next_entry(shown)
         if wanted not in view.actions:
-            clicks = [f"click[{control.name}]" for control in _candidates(shown)]
+            # The controls that the instruction names, else all buttons, else all that can be clicked.
+            pressed = [control for control in shown.controls if control.kind in _PRESSED]
+            named = [control for control in pressed if _COUNT.sub("", control.name) in shown.values]
+            candidates = named or [control for control in pressed if control.kind == "button"] or pressed
+            clicks = [f"click[{control.name}]" for control in candidates]
             choices = [action for action in view.actions if action in clicks] or list(view.actions)
             if not choices:
                 return "click[]"
@@ -245,10 +249,3 @@ def _next_entry(shown: ShownWebPage) -> str:
         if control.value not in (value, HIDDEN * len(value)):
             return f"type[{control.name} = {value}]"
     return ""
-
-
-def _candidates(shown: ShownWebPage) -> list[ShownControl]:
-    """The controls that the instruction names, else all buttons, else all that can be clicked."""
-    pressed = [control for control in shown.controls if control.kind in _PRESSED]
-    named = [control for control in pressed if _COUNT.sub("", control.name) in shown.values]
-    return named or [control for control in pressed if control.kind == "button"] or pressed

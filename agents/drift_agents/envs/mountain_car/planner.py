@@ -71,8 +71,10 @@ class MountainCarPlanner:
         """
         check_actions(view)
         x, v = read_state(view.state)
-        here = read_evidence(view.here, view.actions)
-        evidence = tuple(map(or_, self._sort_elsewhere(view), here))
+        here, elsewhere = read_evidence(view.here, view.actions), (view.elsewhere, view.actions)
+        if elsewhere != self._last_input:  # it is often the same as in the prompt before
+            self._last_input, self._sorted = elsewhere, read_evidence(*elsewhere)
+        evidence = tuple(map(or_, self._sorted, here))
         model = fit_model(evidence, view.actions, self.conflict, self.neighbours)
         untried = [
             action
@@ -88,13 +90,6 @@ class MountainCarPlanner:
         values = [plan.action_value(action, x, v) for action in model.actions]
         best = max(values) - _EVEN
         return Reply(pick([one for one, value in zip(model.actions, values, strict=True) if value >= best], rng))
-
-    def _sort_elsewhere(self, view: PromptView) -> tuple[frozenset[Evidence], ...]:
-        """Evidence from other states, cached, since it is often the same as in the prompt before."""
-        given = view.elsewhere, view.actions
-        if given != self._last_input:
-            self._last_input, self._sorted = given, read_evidence(*given)
-        return self._sorted
 
 
 class EnergyPumping:

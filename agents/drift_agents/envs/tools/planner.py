@@ -157,8 +157,8 @@ class DeskPlan:
 
     def calls(self) -> list[str]:
         """The calls that make sense now, the best one first; empty if none does."""
-        steps = (self._look_up, self._end_early, self._write, self._check, self._finish)
-        return next((found for step in steps if (found := step())), [])
+        steps = (self._look_up, self._end_early, self._write, self._check)
+        return next((found for step in steps if (found := step())), []) or self._find("finish")
 
     def _find(self, role: str, *values: Any, also: Sequence[str] = ()) -> list[str]:
         """The admissible calls of a tool with these values alone; an email address or a flag may be required beside.
@@ -506,6 +506,3 @@ class DeskPlan:
             is_read = self.manual.role_of(call.tool) == role
             count += is_read and (key is None or call.get("O") == key) and not family_of(call)
         return count
-
-    def _finish(self) -> list[str]:
-        return self._find("finish")
