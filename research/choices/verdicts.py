@@ -101,7 +101,7 @@ def judge_claim(plan: PlannedClaim, cells: Cells) -> ClaimVerdict:
 
 
 def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, StoredCell]) -> CombinationResult | None:
-    """One combination; `None` if fewer than `LEAST` instances are played, `_NO_FIGURE` if none has its effect."""
+    """One combination; `None` if fewer than `LEAST` instances are played, `_NO_FIGURE` if fewer have its effect."""
     found = []
     for text in play.differences:
         kind = next(name for name in ("effects", "equals", "at_most") if text in getattr(play, name))
@@ -112,7 +112,7 @@ def _judge(play: ClaimPlay, combination: Combination, cells: Mapping[str, Stored
         known = np.array([row for row in rows if not any(map(math.isnan, row))])
         if len(seeds) < LEAST:
             return None
-        if not len(known):
+        if len(known) < LEAST:
             return _NO_FIGURE
         values = tuple((known @ signs).tolist())
         taken = known[:, signs < 0]

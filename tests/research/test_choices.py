@@ -156,7 +156,7 @@ def test_p_values_are_corrected_for_the_claims_of_a_paper() -> None:
     assert pages._corrected(judged("a", oldest=5.0), family["a"]) == verdicts.HOLDS
 
 
-def test_a_combination_whose_effect_no_instance_has_counts_as_none() -> None:
+def test_a_combination_whose_effect_too_few_instances_have_counts_as_none() -> None:
     plan = store.plan_claim("management-replay")
     seeds = range(1000, 1012)
     cells = {
@@ -167,6 +167,8 @@ def test_a_combination_whose_effect_no_instance_has_counts_as_none() -> None:
     found = verdicts.judge_claim(plan, cells)
     assert (found.planned, found.results, found.verdict) == (0, (), None)
     first, last = (next(iter(own.values())) for own in (plan.cells[0], plan.cells[-1]))
+    cells[first.key].values.update({seed: {"retained": 9.0, "deleted": 5.0} for seed in seeds[1:]})
+    assert verdicts.judge_claim(plan, cells).planned == 0, "eleven instances are no interval"
     cells[first.key].values.update({seed: {"retained": 9.0, "deleted": 5.0} for seed in seeds})
     found = verdicts.judge_claim(plan, cells)
     assert (found.planned, len(found.results), found.verdict) == (1, 1, "holds")
@@ -267,10 +269,10 @@ def test_an_instance_without_any_value_is_not_played_again(
 ) -> None:
     original = store._play
     monkeypatch.setattr(store, "_play", lambda task: {} if task.seed % 2 else original(task))
-    assert store.play_claims([short], n=2, folder=tmp_path) > 0
-    assert store.play_claims([short], n=2, folder=tmp_path) == 0
-    assert [missing for _, missing, _ in store.count_missing([short], 2, tmp_path)] == [0]
-    assert verdicts.judge_claim(store.plan_claim(short), store.read_cells(tmp_path)).n == 1
+    assert store.play_claims([short], n=4, folder=tmp_path) > 0
+    assert store.play_claims([short], n=4, folder=tmp_path) == 0
+    assert [missing for _, missing, _ in store.count_missing([short], 4, tmp_path)] == [0]
+    assert verdicts.judge_claim(store.plan_claim(short), store.read_cells(tmp_path)).n == 2
 
 
 def test_a_stored_cell_is_what_is_played_now() -> None:
